@@ -2,6 +2,7 @@
 
 import io
 import os
+import socket
 import subprocess
 import sys
 from functools import partial
@@ -170,6 +171,52 @@ def test_bad_input_ends_a_job_with_one_line_for_the_user_and_keeps_its_pieces(
     (line,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("Error in a_rule: ")]
     assert "reference.json: made with another configuration" in line
     assert (tmp_path / "parts/piece.json").exists()
+
+
+HOLDS_A_LOG = """
+import sys
+from types import SimpleNamespace
+from sgtune.study.pipeline.job import _open_log
+_open_log(SimpleNamespace(log=[sys.argv[1]]))
+print("at work", flush=True)
+print("ready", file=sys.__stdout__, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, monkeypatch, capfd):
+    """As one does whose Snakemake was killed on a cluster; where it is, the log's first line says."""
+
+    def end(status):
+        raise SystemExit(status)
+
+    log = tmp_path / "logs/job.log"
+    rule = SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", log=[str(log)], threads=1)
+    rule.input = rule.params = rule.wildcards = Named()
+    monkeypatch.setenv("SLURM_JOB_ID", "45")
+    monkeypatch.setattr(module, "PATIENCE", 0)
+    monkeypatch.setattr(os, "_exit", end)
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    command = [sys.executable, "-c", HOLDS_A_LOG, str(log)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "ready\n"
+        before = log.read_text("utf-8")
+        assert before.splitlines() == [
+            f"process {other.pid} on {socket.gethostname()}, Slurm job 45",
+            "at work",
+        ]
+        with pytest.raises(SystemExit, match="1"), module.job(rule):
+            pytest.fail("a second job began")
+        (line,) = [
+            text for text in capfd.readouterr().err.splitlines() if text.startswith("Error in a_rule: ")
+        ]
+        assert f"another process makes the same results ({before.splitlines()[0]})" in line
+        assert log.read_text("utf-8") == before
+        other.kill()
+    with module.job(rule, saved=False):
+        pass
+    assert log.read_text("utf-8").startswith(f"process {os.getpid()} on ")
 
 
 def test_a_terminal_without_the_letters_of_a_line_shows_the_others(monkeypatch):

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
+from socket import gethostname
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 from zlib import crc32
 
 import sgtune
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 JUDGED_BY = ("data", "map", "laplace", "ood", "cost", "reference")
 """The input files of which all pieces of a job are made."""
+
+PATIENCE = 10.0
+"""Seconds after which a job does not wait any longer for another one that makes the same results: one whose Snakemake
+was killed ends within two."""
 
 WORKFLOW_PROCESS = "SGTUNE_WORKFLOW_PROCESS"
 """The environment variable that names the process of Snakemake."""
@@ -182,10 +187,10 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
 
     ``saved``: whether a copy of its results is saved; not for results that are made again from downloads or in seconds.
     """
-    _open_log(snakemake)
-    _end_with_workflow()
-    set_up_xla(snakemake.threads, Path("results", ".cache", "jax"))
     try:
+        _open_log(snakemake)
+        _end_with_workflow()
+        set_up_xla(snakemake.threads, Path("results", ".cache", "jax"))
         this = Job(snakemake)
         check_inputs(this.run, snakemake.input)
         yield this
@@ -249,16 +254,49 @@ def _process(pid: int) -> str | None:
 
 
 def _open_log(snakemake) -> None:
-    """Send standard output, standard error and logging to the job's log file, line by line."""
+    """Send standard output, standard error and logging to the job's log file, line by line.
+
+    The log is locked until the process ends, and its first line names the process: on a cluster a job runs on when
+    Snakemake is killed, and a second one would write into the same files.
+
+    Raises:
+        InputError: another process holds the log.
+    """
     if not snakemake.log:
         return
-    Path(snakemake.log[0]).parent.mkdir(parents=True, exist_ok=True)
-    log = open(snakemake.log[0], "w", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
+    path = Path(snakemake.log[0])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    log = open(path, "a", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
+    until = perf_counter() + PATIENCE
+    while not _locked(log):
+        if perf_counter() > until:
+            owner = path.read_text("utf-8").partition("\n")[0]
+            raise InputError(
+                f"{path}: another process makes the same results ({owner}); wait for it or cancel it"
+            )
+        sleep(0.2)
+    log.truncate(0)
+    cluster = f", Slurm job {os.environ['SLURM_JOB_ID']}" if "SLURM_JOB_ID" in os.environ else ""
+    print(f"process {os.getpid()} on {gethostname()}{cluster}", file=log)
     sys.stdout = sys.stderr = log
     logging.basicConfig(
         stream=log, level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
     )
     logging.getLogger("sgtune").setLevel(logging.INFO)
+
+
+def _locked(file: TextIO) -> bool:
+    """Whether this process has the lock of ``file``, on all machines of a shared file system; also where there are no
+    locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        pass
+    return True
 
 
 def set_up_xla(n_threads: int, cache: Path) -> None:
