@@ -12,7 +12,12 @@ from jaxtyping import PyTree
 from numpy.typing import ArrayLike
 
 from sgtune.bridges.plots import plot_race
-from sgtune.mode.coordinates import local_factor, precondition, resolve_preconditioner
+from sgtune.mode.coordinates import (
+    check_preconditioner,
+    local_factor,
+    precondition,
+    resolve_preconditioner,
+)
 from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model import Model
@@ -375,6 +380,8 @@ def tune(
     horizon = budget if horizon is None else check_horizon(horizon, budget)
     _check(model, sampler, name, tuner, budget)
     is_plain = isinstance(preconditioner, str) and preconditioner == "none"
+    if not (isinstance(preconditioner, str) and preconditioner == AUTO):
+        check_preconditioner(model, preconditioner)
     if (
         n_starts > 1
         and position is None
