@@ -272,6 +272,14 @@ def test_a_grid_of_dead_arms_moves_down_two_decades(raw):
     assert 2 <= len(dead) <= 5, "one line a rung"
 
 
+def test_a_winner_at_the_edge_of_a_grid_that_moved_down_is_named(raw):
+    tuner, too_long = Halving(grid=Grid(batch_fractions=(0.01,))), 30 * laplace_preconditioner(raw).factor
+    result = tune(raw, "sgld-cv", tuner=tuner, budget=R, horizon=HORIZON, preconditioner=too_long, rounds=1)
+    last = result.rungs.query("race == 2")
+    assert result.best.step_size == last["step_size"].min()
+    assert any("is the smallest of its grid" in line for line in result.warnings)
+
+
 def test_races_share_the_budget_of_three_though_the_first_is_dead_after_a_rung(raw):
     """Two races die in the first of their two rungs, so that two whole ones are paid after them."""
     too_long = 300 * laplace_preconditioner(raw).factor
@@ -399,10 +407,10 @@ def one_global_and_many_local() -> sgtune.Model:
     y = np.sqrt(1.25) * np.random.default_rng(11).normal(size=300)
     return sgtune.define_model(
         "global",
-        log_prior=lambda p: -0.5 * jnp.sum((p["z"] - p["u"]) ** 2) - 0.005 * p["u"] ** 2,
-        log_likelihood=lambda p, batch: -2 * (batch["y"] - p["z"][batch["i"]]) ** 2,
+        log_prior=lambda p: -0.5 * jnp.sum((p["p"]["z"] - p["p"]["u"]) ** 2) - 0.005 * p["p"]["u"] ** 2,
+        log_likelihood=lambda p, batch: -2 * (batch["y"] - p["p"]["z"][batch["i"]]) ** 2,
         data={"y": y.astype("f"), "i": np.arange(300, dtype=np.int32)},
-        init=lambda key: {"u": jnp.zeros(()), "z": jnp.zeros(300)},
+        init=lambda key: {"p": {"u": jnp.zeros(()), "z": jnp.zeros(300)}},
     )
 
 
@@ -413,6 +421,6 @@ def test_a_block_that_the_mean_over_parameters_hides_is_named():
         grid = Halving(grid=Grid(log10_step_sizes=(np.log10(share / 300),), batch_fractions=(1.0,)))
         result = tune(model, "sgld", tuner=grid, budget=Budget(steps=8_000), preconditioner="none")
         assert (
-            any(line.startswith("position: the error of 'u' expected") for line in result.warnings)
+            any(line.startswith("position: the error of 'p/u' expected") for line in result.warnings)
             == is_named
         )
