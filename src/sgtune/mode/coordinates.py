@@ -19,6 +19,7 @@ from sgtune.support.errors import InputError, check_choice
 __all__ = [
     "PRECONDITIONERS",
     "check_curvature",
+    "check_preconditioner",
     "laplace_preconditioner",
     "local_factor",
     "lower_triangle",
@@ -226,15 +227,26 @@ def resolve_preconditioner(
     Raises:
         InputError: none of these, another D, or there is no proper MAP.
     """
+    check_preconditioner(model, given)
     if isinstance(given, str):
-        return (
-            laplace_preconditioner(model) if check_choice(NAME, given, PRECONDITIONERS) == "laplace" else None
-        )
+        return laplace_preconditioner(model) if given == "laplace" else None
     if isinstance(given, Preconditioner):
-        check_factor(NAME, given.factor, model.dimension)
         return given
-    if not hasattr(given, "shape") and not isinstance(given, list | tuple):
+    return Preconditioner(flatten(map_position(model)) if centre is None else centre, given)
+
+
+def check_preconditioner(model: Model, given: object) -> None:
+    """Check that `resolve_preconditioner` knows ``given``, before a MAP is searched for.
+
+    Raises:
+        InputError: it is none of what is allowed, or of another D.
+    """
+    if isinstance(given, str):
+        check_choice(NAME, given, PRECONDITIONERS)
+    elif isinstance(given, Preconditioner):
+        check_factor(NAME, given.factor, model.dimension)
+    elif hasattr(given, "shape") or isinstance(given, list | tuple):
+        check_factor(NAME, given, model.dimension)
+    else:
         allowed = f"{', '.join(PRECONDITIONERS)}, a Preconditioner, or an array"
         raise InputError(f"{NAME}: {given!r} is not allowed; it must be {allowed}")
-    factor = check_factor(NAME, given, model.dimension)
-    return Preconditioner(flatten(map_position(model)) if centre is None else centre, factor)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from sgtune.bridges.arviz_trees import constrained, to_arviz
 from sgtune.bridges.plots import plot_chains
-from sgtune.mode.coordinates import precondition, resolve_preconditioner
+from sgtune.mode.coordinates import check_preconditioner, precondition, resolve_preconditioner
 from sgtune.mode.find import map_result
 from sgtune.mode.modes import Modes, modes_of
 from sgtune.model import Model
@@ -402,6 +402,7 @@ def sample(
     if n_starts is not None:
         check_integer("n_starts", n_starts, at_least=1)
     arm = check_arm(model, sampler, Arm(step_size, batch_size, n_leapfrog), hyperparameters)
+    check_preconditioner(model, preconditioner)
     if inverse_temperature is not None:
         model = temper(model, inverse_temperature)
     given = model

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from time import perf_counter
 
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from sgtune.metrics import position_blocks
 from sgtune.mode.curvature import laplace_factor, laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
@@ -111,10 +111,19 @@ def of_parameters(
     return points @ turn, scores @ turn
 
 
+def leaves_of(model: Model) -> dict[str, slice]:
+    """The entries of a flat position that belong to each of its leaves, by the leaf's path, such as ``layer/bias``."""
+    leaves, start = {}, 0
+    for path, leaf in jax.tree_util.tree_leaves_with_path(model.position_shape):
+        leaves[jax.tree_util.keystr(path, simple=True, separator="/")] = slice(start, start + leaf.size)
+        start += leaf.size
+    return leaves
+
+
 def block_errors(model: Model, arm: ArmDraws, scores: Float[np.ndarray, "n d"]) -> dict[str, float]:
-    """For each block of the position (`sgtune.metrics.position_blocks`) the error of sds and means that ``arm`` is
-    expected to have at the horizon in the parameters of this block, as ``moments`` has it for all."""
-    blocks = position_blocks(model if model.original is None else model.original)
+    """For each leaf of the position, by its path, the error of sds and means that ``arm`` is expected to have at the
+    horizon in the parameters of this leaf, as ``moments`` has it for all."""
+    blocks = leaves_of(model if model.original is None else model.original)
     if len(blocks) < 2 or not arm.usable or not np.isfinite(scores).all():
         return {}
     points, scores = of_parameters(model, arm.points, scores)

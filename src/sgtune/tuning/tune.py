@@ -12,7 +12,12 @@ from jaxtyping import PyTree
 from numpy.typing import ArrayLike
 
 from sgtune.bridges.plots import plot_race
-from sgtune.mode.coordinates import local_factor, precondition, resolve_preconditioner
+from sgtune.mode.coordinates import (
+    check_preconditioner,
+    local_factor,
+    precondition,
+    resolve_preconditioner,
+)
 from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model import Model
@@ -342,9 +347,9 @@ def tune(
             those of the default grid fit the largest curvature there, which is 1 with a (D, D) factor.
         rounds: the largest number of races, each after the first with a pilot run before it. ``auto``: 3 with a
             preconditioner and up to 2,000 parameters, otherwise 1; without one there is always 1. A pilot runs after
-            the last race, too. The chains of all races together are at most 3 times as long as those of the first;
-            judging, pilots, and what theory reads come on top, and are counted in ``gradient_evaluations``. The search
-            for the MAP, its Hessians and their checks are not.
+            the last race, too. The chains of all races together are at most 3 times as long as those of a race of all
+            arms that the budget pays for; judging, pilots, and what theory reads come on top, and are counted in
+            ``gradient_evaluations``. The search for the MAP, its Hessians and their checks are not.
         position, centre: where chains start, and where coordinates and control variates are centred; positions of the
             model. If one is given, it is the other, too, unless that is given; no MAP is then searched for, so that the
             density need not have a mode. The scale is that of the Hessian at the centre, its eigenvalues made positive.
@@ -375,6 +380,10 @@ def tune(
     horizon = budget if horizon is None else check_horizon(horizon, budget)
     _check(model, sampler, name, tuner, budget)
     is_plain = isinstance(preconditioner, str) and preconditioner == "none"
+    if not (isinstance(preconditioner, str) and preconditioner == AUTO):
+        check_preconditioner(model, preconditioner)
+    for arm in tuner.arms(model.n_data, sampler):
+        check_arm(model, sampler, arm)
     if (
         n_starts > 1
         and position is None
@@ -454,9 +463,12 @@ def tune(
     while True:
         try:
             has_pilot = most > 1 and preconditioner is not None
+            started = arms
             race, winner, arms = races.race(
                 arms, preconditioner, number, is_fitted, ledger, longest, has_pilot
             )
+            # A grid that moved down has other ends.
+            considered = considered if arms is started else arms
         except AllDivergedError as error:
             if kept is None:
                 error.result = result(None)
@@ -517,7 +529,8 @@ def tune(
             following = first_arms = races.affordable(arms_in(preconditioner))[0] if is_fitted else first_arms
             considered = first_arms
         arms = following
-    forecast = race.value_of(winner) if tuner.judge.in_sds else np.inf
+    # A pilot that stayed with a smaller step size only has chosen an arm that no race has judged.
+    forecast = race.value_of(winner) if tuner.judge.in_sds and best == winner.arm else np.inf
     ledger.warnings += _doubts(considered, best, forecast if np.isfinite(forecast) else None)
     if np.isfinite(forecast):
         ledger.warnings += _doubts_of_blocks(forecast, race.blocks_of(winner))
@@ -573,9 +586,8 @@ def _coordinates(
             return None, [
                 f"{error}; arms ran without a preconditioner: give a position near the posterior's mean"
             ]
-    if centre is None:
-        centre = position
-    centre = flatten(check_position("centre", model, centre))
+    name, centre = ("position", position) if centre is None else ("centre", centre)
+    centre = flatten(check_position(name, model, centre))
     start = centre if position is None else flatten(check_position("position", model, position))
     if isinstance(given, Preconditioner):
         raise InputError(
