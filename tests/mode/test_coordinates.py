@@ -15,6 +15,7 @@ from sgtune.mode.find import map_result
 from sgtune.model.positions import unflatten
 from sgtune.model.posterior import density_of, log_posterior, negative_hessian, scores
 from sgtune.theory.laplace import laplace_of
+from sgtune.tuning import AllDivergedError
 
 D = 3
 RNG = np.random.default_rng(0)
@@ -173,15 +174,23 @@ def test_an_array_about_a_given_centre_needs_no_mode(logistic, monkeypatch):
     np.testing.assert_allclose(chain.draws, same.draws, rtol=1e-4, atol=1e-5)
 
 
-def without_curvature() -> sgtune.Model:
+def without_curvature(prior_sd: float = 10) -> sgtune.Model:
     """A location with Laplace errors: the Hessian of its log-likelihood is 0."""
     return sgtune.define_model(
         "kinks",
-        log_prior=lambda p: -0.5 * p @ p / 100,
+        log_prior=lambda p: -0.5 * p @ p / prior_sd**2,
         log_likelihood=lambda p, y: -jnp.abs(y - p[0]),
         data=np.random.default_rng(9).laplace(size=2_000).astype(np.float32),
         init=lambda key: jnp.zeros(1),
     )
+
+
+def test_a_tuner_whose_arms_all_die_says_that_it_had_no_coordinates_and_why():
+    words = r"smallest step size.*have second derivatives.* without a preconditioner: give one"
+    with pytest.raises(AllDivergedError, match=words) as caught:
+        sgtune.tune(without_curvature(1e4), "sgld", budget=Budget(gradients=50_000))
+    assert "\n" not in str(caught.value)
+    assert caught.value.result.rows
 
 
 @pytest.mark.parametrize(("name", "given"), [("start", [0.0, 1e39]), ("centre", [0.0, np.nan])])

@@ -9,10 +9,17 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
 work=$(cd "$1" && pwd)
 cores=$(nproc)
-export SLURM_CONF="$work/slurm.conf" DEBIAN_FRONTEND=noninteractive
+export DEBIAN_FRONTEND=noninteractive
+# Where srun looks inside a job, in which the plugin clears the variables of Slurm.
+conf=/etc/slurm/slurm.conf
+if [ -e $conf ]; then
+    echo "$conf: this machine has a Slurm already; use another one" >&2
+    exit 1
+fi
 
 apt-get install -y --no-install-recommends slurm-wlm munge >"$work/apt.log" 2>&1
-cat >"$SLURM_CONF" <<CONF
+mkdir -p /etc/slurm
+cat >$conf <<CONF
 ClusterName=single
 SlurmctldHost=$(hostname -s)(127.0.0.1)
 SlurmUser=root
@@ -45,6 +52,7 @@ ended() {
     scancel --quiet --user="$USER" || true
     pkill -F "$work/slurmd.pid" || true
     pkill -F "$work/slurmctld.pid" || true
+    rm -f $conf
 }
 export USER="${USER:-root}"
 trap ended EXIT
@@ -56,12 +64,10 @@ git clone --quiet "$root" "$work/clone"
 cd "$work/clone"
 mkdir "$work/profile"
 sed "s/^cores: .*/cores: $cores/; s/^latency-wait: .*/latency-wait: 5/" profiles/slurm/profile.yaml >"$work/profile/profile.yaml"
-submit() {
-    snakemake --workflow-profile "$work/profile" --slurm-status-command squeue --configfile tests/tiny.yaml "$@"
-}
+submit=(snakemake --workflow-profile "$work/profile" --slurm-status-command squeue --configfile tests/tiny.yaml)
 
 echo "== the tiny study, $cores cores"
-if submit >"$work/run.log" 2>&1; then echo "ended well"; else echo "FAILED"; tail -n 40 "$work/run.log"; fi
+if "${submit[@]}" >"$work/run.log" 2>&1; then echo "ended well"; else echo "FAILED"; tail -n 40 "$work/run.log"; fi
 grep -E "^[0-9]+ of [0-9]+ steps" "$work/run.log" | tail -n 1 || true
 
 echo "== jobs that ran beside a timed one"
@@ -96,20 +102,20 @@ PYTHON
 echo "== Snakemake is killed while a chain of NUTS runs"
 killed=(results/killed/reference/logistic/nuts.json --config run=killed 'reference={n_warmup: 100, n_draws: 400000, block: 2000}')
 logs=results/killed/logs/sample_nuts
-submit "${killed[@]}" >"$work/killed.log" 2>&1 &
+"${submit[@]}" "${killed[@]}" >"$work/killed.log" 2>&1 &
 head=$!
 until grep -qs "Slurm job" $logs/logistic-0.log; do sleep 1; done
 sleep 20
 kill -KILL "$head"
 sleep 5
 echo "jobs that run on: $(squeue --noheader | wc -l)"
-submit "${killed[@]}" --unlock >"$work/unlock.log" 2>&1
+"${submit[@]}" "${killed[@]}" --unlock >"$work/unlock.log" 2>&1
 echo "started again beside them:"
-submit "${killed[@]}" --retries 0 >"$work/again.log" 2>&1 || true
+"${submit[@]}" "${killed[@]}" --retries 0 >"$work/again.log" 2>&1 || true
 grep -h "another process" -r $logs "$work/again.log" .snakemake/slurm_logs | sort -u || true
 scancel --user="$USER"
 sleep 5
-submit "${killed[@]}" --unlock >"$work/unlock.log" 2>&1 || true
+"${submit[@]}" "${killed[@]}" --unlock >"$work/unlock.log" 2>&1 || true
 echo "after scancel:"
-if submit "${killed[@]}" >"$work/after.log" 2>&1; then echo "ended well"; else echo "FAILED"; tail -n 40 "$work/after.log"; fi
+if "${submit[@]}" "${killed[@]}" >"$work/after.log" 2>&1; then echo "ended well"; else echo "FAILED"; tail -n 40 "$work/after.log"; fi
 grep -h "continues after iteration" $logs/*.log || echo "no chain continued"

@@ -392,6 +392,7 @@ def tune(
     ):
         map_result(model, n_starts=n_starts)
     preconditioner, remarks = _coordinates(model, tuner, preconditioner, position, centre)
+    without_coordinates = "".join(f"; {line}" for line in remarks)
     remarks = [*tuner.remarks(model.n_data), *remarks]
 
     def result(best: Arm | None, **found: object) -> TuningResult:
@@ -471,8 +472,9 @@ def tune(
             considered = considered if arms is started else arms
         except AllDivergedError as error:
             if kept is None:
+                error = AllDivergedError(f"{error}{without_coordinates}")
                 error.result = result(None)
-                raise
+                raise error from None
             ledger.warnings.append(
                 f"round {number}: all arms left the posterior; the arm of the round before is chosen"
             )
@@ -583,9 +585,8 @@ def _coordinates(
         try:
             return resolve_preconditioner(model, "laplace"), []
         except InputError as error:
-            return None, [
-                f"{error}; arms ran without a preconditioner: give a position near the posterior's mean"
-            ]
+            advice = "give one, such as the posterior's sds, or a position near its mean"
+            return None, [f"{error}; arms ran without a preconditioner: {advice}"]
     name, centre = ("position", position) if centre is None else ("centre", centre)
     centre = flatten(check_position(name, model, centre))
     start = centre if position is None else flatten(check_position("position", model, position))
