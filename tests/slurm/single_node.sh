@@ -64,10 +64,10 @@ git clone --quiet "$root" "$work/clone"
 cd "$work/clone"
 mkdir "$work/profile"
 sed "s/^cores: .*/cores: $cores/; s/^latency-wait: .*/latency-wait: 5/" profiles/slurm/profile.yaml >"$work/profile/profile.yaml"
-submit=(snakemake --workflow-profile "$work/profile" --slurm-status-command squeue --configfile tests/tiny.yaml)
+submit=(snakemake --workflow-profile "$work/profile" --slurm-status-command squeue)
 
 echo "== the tiny study, $cores cores"
-if "${submit[@]}" >"$work/run.log" 2>&1; then echo "ended well"; else echo "FAILED"; tail -n 40 "$work/run.log"; fi
+if "${submit[@]}" --configfile tests/tiny.yaml >"$work/run.log" 2>&1; then echo "ended well"; else echo "FAILED"; tail -n 40 "$work/run.log"; fi
 grep -E "^[0-9]+ of [0-9]+ steps" "$work/run.log" | tail -n 1 || true
 
 echo "== jobs that ran beside a timed one"
@@ -100,11 +100,12 @@ print(f"{len(spans)} jobs, {len(alone)} of them timed; beside a timed one: {besi
 PYTHON
 
 echo "== Snakemake is killed while a chain of NUTS runs"
-killed=(results/killed/reference/logistic/nuts.json --config run=killed 'reference={n_warmup: 100, n_draws: 400000, block: 2000}')
+printf 'run: killed\nreference: {n_warmup: 100, n_draws: 400000, block: 2000}\n' >"$work/killed.yaml"
+killed=(results/killed/reference/logistic/nuts.json --configfile tests/tiny.yaml "$work/killed.yaml")
 logs=results/killed/logs/sample_nuts
 "${submit[@]}" "${killed[@]}" >"$work/killed.log" 2>&1 &
 head=$!
-until grep -qs "Slurm job" $logs/logistic-0.log; do sleep 1; done
+until grep -qs "Slurm job" $logs/logistic-0.log || ! kill -0 $head; do sleep 1; done
 sleep 20
 kill -KILL "$head"
 sleep 5

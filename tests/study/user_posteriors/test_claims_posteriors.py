@@ -116,6 +116,7 @@ def test_a_full_factor_helps_on_the_logistic_regression_and_a_diagonal_does_not_
     worse = {sampler: ratio for sampler, (ratio, sign) in pmf.items() if sign == 1}
     assert set(pmf) - set(worse) == {"sgnht"}
     assert all(1.095 <= ratio < 1.145 for ratio in worse.values())
+    assert {sign for _, sign in compared("pmf", "relative_sd_error_x100").values()} == {1}
     runs = found.loc["pmf", "functional_error"]
     assert ((runs["replicates"] - runs["finite"]).sum(), runs["replicates"].sum()) == (1, 36)
     network = [sign for _, sign in compared("bnn", "log_loss").values()]
