@@ -60,9 +60,9 @@ def n_races(tuner: str, settings: Mapping[str, Mapping]) -> int:
 
 
 def extras_of(config: Mapping, model: str) -> set[str]:
-    """What a model's study has only if it is configured: ``reference``; ``regret``, the fresh runs of its arms, if there
-    is a loss to judge them by; and
-    ``horizons``, the tuning of one of the run's samplers for runs of several lengths, which needs a reference."""
+    """What a model's study has only if it is configured: ``reference``; ``regret``, the fresh runs of its arms, if
+    there is a loss to judge them by; and ``horizons``, the tuning of one of the run's samplers for runs of several
+    lengths, which needs a reference."""
     settings = model_settings(config, model)
     regret, horizons = settings["regret"], settings["horizons"]
     found = {"reference"} if settings["reference"]["nuts"] else set()

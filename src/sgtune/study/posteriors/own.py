@@ -12,6 +12,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -187,9 +188,17 @@ def read_model(file: str) -> tuple["Model", list[Path]]:
     return replace(made, name=NAME, functionals=None), paths
 
 
+class _OfText(SourceFileLoader):
+    """The text of a file, and no bytecode, which goes by its size and the second in which it was written."""
+
+    def path_stats(self, path):
+        raise OSError
+
+
 def _imported(file: str) -> ModuleType:
     # Under a name of its own: a file may be called as a module that it imports.
-    spec = importlib.util.spec_from_file_location("_sgtune_own_model", file)
+    loader = _OfText("_sgtune_own_model", str(Path(file).resolve()))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     # Last, so that nothing beside the file hides a package.
