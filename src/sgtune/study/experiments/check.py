@@ -72,7 +72,5 @@ def check_tuned(
             nuts_mean=moved.mean(axis=0, dtype=np.float64)[places],
             nuts_sd=moved.std(axis=0, dtype=np.float64)[places],
         )
-    for line in checked.warnings:
-        task.report(line)
     rows = table.reset_index().to_dict("records")
     return {**about, "warnings": [*run.warnings, *checked.warnings], "parameters": rows}

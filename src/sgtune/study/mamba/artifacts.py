@@ -199,7 +199,11 @@ TABLES = {
 # Of the model of a user's file.
 TABLES |= {
     "own_errors": Artifact(
-        "own:errors", OF_ARMS, title="Your model: tuners compared", model="own", **BY_TUNER
+        "own:errors",
+        ("evaluation", "reference"),
+        title="Your model: tuners compared",
+        model="own",
+        **BY_TUNER,
     ),
     "own_choices": Artifact(
         "comparison:chosen",

@@ -209,15 +209,15 @@ METRICS |= {
 
 # Of the check of a run.
 METRICS |= {
-    "check_sd_ratio": _measured("Sd / posterior's"),
+    "check_sd_ratio": _measured("Sd ratio"),
     "check_virial": Metric("Virial"),
-    "check_mean_error": _measured("Error of the mean (sd)"),
+    "check_mean_error": _measured("Mean error (sd)"),
     "check_ess": Metric("ESS", form="count"),
     "check_rhat": Metric("R-hat", form="general"),
     "check_mean": Metric("Mean"),
     "check_sd": Metric("Sd"),
-    "check_nuts_mean": Metric("Mean, NUTS"),
-    "check_nuts_sd": Metric("Sd, NUTS"),
+    "check_nuts_mean": Metric("NUTS mean"),
+    "check_nuts_sd": Metric("NUTS sd"),
     "check_problems": Metric("Problems"),
 }
 
