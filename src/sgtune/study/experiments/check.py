@@ -10,6 +10,7 @@ from sgtune.sampling.budget import Budget
 from sgtune.sampling.chain import sample
 from sgtune.sampling.diagnosis import parameter_names
 from sgtune.study.pipeline.parts import Task
+from sgtune.support.errors import InputError
 
 FIRST = "mamba"
 """The tuner whose arm is checked, if it chose one; otherwise the first that did."""
@@ -35,7 +36,7 @@ def check_tuned(
     Returns:
         ``tuner``, ``arm``, ``chains``, ``n_samples`` of each, ``warnings``, ``dimension``, and ``parameters``: records
         of `sgtune.sampling.diagnosis.Diagnosis.table`, the worst first, with ``nuts_mean`` and ``nuts_sd``; none where
-        no tuner found an arm, or the chains left the posterior.
+        no tuner found an arm, or the chains have too few finite draws.
     """
     found = sorted((one for one in tuned if one["best"]), key=lambda one: one["tuner"] != FIRST)
     about = {
@@ -61,9 +62,11 @@ def check_tuned(
         cost=task.cost,
     )
     about |= {"arm": arm.to_record(), "n_samples": run[0].n_samples}
-    if all(chain.diverged for chain in run):
-        return {**about, "warnings": list(run.warnings), "parameters": []}
-    checked = run.check(forecast=found[0].get("forecast"))
+    try:
+        checked = run.check(forecast=found[0].get("forecast"))
+    except InputError as problem:
+        # Fewer draws that are finite than can be checked.
+        return {**about, "warnings": [*run.warnings, str(problem)], "parameters": []}
     table = checked.table.head(MOST)
     if draws is not None:
         moved = draws if system is None else system.positions(draws)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from sgtune.study.mamba.accuracy import of_metrics
 from sgtune.study.report.means import SOURCES
 from sgtune.study.report.records import Records, finite, required
-from sgtune.study.report.table import DIVERGED, NO_ARM, Cell
+from sgtune.study.report.table import DASH, NO_ARM, Cell
 
 METRICS = (
     *("xi_white_x100", "relative_sd_error_x100", "ksd_scaled"),
@@ -45,7 +45,7 @@ def check(records: Records) -> list[Cell]:
 def _of_sampler(record: Mapping) -> Iterator[Cell]:
     about = {name: record[name] for name in ("model", "sampler", "tuner")}
     if not record["parameters"]:
-        missing = NO_ARM if record["arm"] is None else DIVERGED
+        missing = NO_ARM if record["arm"] is None else DASH
         yield Cell(**about, metric="check_sd_ratio", missing=missing, detail="all")
     for row in record["parameters"][:MOST]:
         for metric, (key, error) in CHECKED.items():
