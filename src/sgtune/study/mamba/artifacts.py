@@ -279,7 +279,7 @@ FIGURES = {
         "figures:widths",
         ("widths",),
         title="What the discrepancies can see: draws that are too narrow or too wide",
-        needs=("reference",),
+        needs=("reference", "paper"),
     ),
     "sensitivity": Artifact(
         "figures:sensitivity",

@@ -95,7 +95,8 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
     if not MODELS[model].in_paper:
         jobs["check_sampler"] = (n_samplers, n_samplers * CHECKED_CHAINS * evaluation["seconds"])
     if nuts["nuts"]:
-        jobs |= {"combine_nuts": (1, 0.0), "measure_widths": (1, 0.0)}
+        jobs["combine_nuts"] = (1, 0.0)
+        jobs |= {"measure_widths": (1, 0.0)} if MODELS[model].in_paper else {}
         jobs["sample_nuts"] = (nuts["chains"], nuts["chains"] * nuts["n_warmup"] + nuts["n_draws"])
     if "regret" in extras:
         n_losses, screen = len(losses_of(model, nuts["nuts"])), regret["screen"]
