@@ -28,9 +28,18 @@ pytestmark = pytest.mark.optimised
 RUNS = ("medium", "paper", "small_pmf", "small_pmf_2", "posteriors")
 """Runs whose configurations the commands name; here they differ from the tiny study only in their names."""
 
-LONG = (*(f"{run}.yaml" for run in RUNS), "publish", "--forcerun", "compare")
+LONG = (*(f"{run}.yaml" for run in RUNS), "my_model.yaml", "publish", "--forcerun", "compare")
 """Command lines with one of these words are dry runs, since they take hours, write into a tracked folder, need one, or
-make the whole study again (`tests/workflow/test_workflow.py` does so with a smaller one)."""
+make a whole study again (`test_workflow` and `test_own_model` in `tests/workflow` do so)."""
+
+OWN = """
+models: [own]
+samplers: [sgld-cv]
+tuners: [mamba, grid]
+reference: {nuts: false}
+calibration: {table: null, seconds: 0.01}
+"""
+"""In place of config/own.yaml, beside the budgets of the tiny study."""
 
 LONGEST = 3600
 """Seconds after which a command counts as one that hangs."""
@@ -73,7 +82,10 @@ def clone(tmp_path_factory) -> Path:
     (folder / "config/config.yaml").write_text(yaml.safe_dump(config))
     for name in RUNS:
         (folder / f"config/{name}.yaml").write_text(f"run: {name}\n")
+    (folder / "config/own.yaml").write_text(OWN)
     shutil.copy(ROOT / "README.md", folder)
+    (folder / "examples").symlink_to(ROOT / "examples")
+    shutil.copy(ROOT / "examples/my_model.py", folder)
     return folder
 
 

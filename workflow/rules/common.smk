@@ -22,8 +22,7 @@ from sgtune.study.studies import MAIN, STUDIES, artifact, artifacts_of_run, file
 
 # What is of one's own: jobs, which read this file too, do not repeat its warning.
 own = [*map(load_configfile, workflow.config_settings.configfiles), workflow.config_settings.config]
-own = own if workflow.is_main_process else []
-exit_unless_valid(config, check_costs, artifacts_of_run, own=own)
+exit_unless_valid(config, check_costs, artifacts_of_run, own=own, warns=workflow.is_main_process)
 
 prepare_jobs()
 
@@ -135,6 +134,11 @@ def reference_of(wildcards):
     """The reference's summary, for models that have a reference."""
     referenced = [wildcards.model] if has_reference(wildcards.model) else []
     return expand(rules.combine_nuts.output.facts, model=referenced)
+
+
+def draws_of(wildcards):
+    """The reference's draws, for models that have a reference."""
+    return [f"{RUN}/reference/{wildcards.model}/nuts.nc"] if has_reference(wildcards.model) else []
 
 
 def ood_of(wildcards):

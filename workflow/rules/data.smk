@@ -38,6 +38,26 @@ rule simulate_logistic:
         "../scripts/simulate_logistic.py"
 
 
+rule prepare_own:
+    """The facts of a model of one's own, by which jobs find its file. It and the files that it declares are inputs, so
+    that a change of them reruns all of its results, and nothing else."""
+    input:
+        list(config["data"].get("own", {"files": []})["files"]),
+    output:
+        facts=f"{RUN}/data/own.json",
+    log:
+        f"{LOGS}/prepare_own.log",
+    priority: FIRST
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("data", "own"),
+    script:
+        "../scripts/prepare_own.py"
+
+
 rule download_movielens:
     """MovieLens 100K: for research, not to be redistributed (README)."""
     output:

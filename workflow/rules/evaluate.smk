@@ -31,6 +31,32 @@ rule evaluate_sampler:
         "../scripts/evaluate_sampler.py"
 
 
+rule check_sampler:
+    """Chains of a tuned sampler on a model of one's own, checked parameter by parameter."""
+    input:
+        data=f"{RUN}/data/{{model}}.json",
+        map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        draws=draws_of,
+        cost=cost_of_evaluation,
+        tuning=rules.tune_sampler.output.tuning,
+    output:
+        checks=f"{RUN}/checks/{{model}}/{{sampler}}.json",
+    log:
+        f"{LOGS}/check_sampler/{{model}}-{{sampler}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    threads: threads_of_evaluation
+    resources:
+        machine=machine_of_evaluation,
+    params:
+        settings=settings("evaluation"),
+        cost_settings=settings("cost"),
+        tuning_settings=settings_of_tuning,
+    script:
+        "../scripts/check_sampler.py"
+
+
 rule compare_clocks:
     """The runs of one tuner of one sampler repeated with the other clock, to compare results. Timed."""
     input:

@@ -9,6 +9,7 @@ PATTERNS = {
     "clocks": rules.compare_clocks.output.clocks,
     "estimates": rules.estimate_discrepancies.output.estimates,
     "widths": rules.measure_widths.output.widths,
+    "checks": rules.check_sampler.output.checks,
 }
 
 RESULTS = {
@@ -22,8 +23,10 @@ RESULTS = {
             )
         )
         for model in MODELS
-        if (kind != "widths" or has_reference(model))
+        # In coordinates of its mode all discrepancies of a model of one's own are scaled: there is nothing to compare.
+        if (kind != "widths" or (has_reference(model) and ENTRIES[model].in_paper))
         and (kind not in ("screen", "regret") or "regret" in extras_of(config, model))
+        and (kind != "checks" or not ENTRIES[model].in_paper)
     }
     for kind, pattern in PATTERNS.items()
 }
@@ -42,10 +45,14 @@ RESULTS["data"] = {
     + ([f"{RUN}/data/{model}.ood.json"] if ENTRIES[model].out_of_distribution else [])
     for model in MODELS
 }
+# Without a model, and about the paper's questions: not for a model of one's own alone.
+OF_PAPER = any(ENTRIES[model].in_paper for model in MODELS)
 RESULTS["ladder"] = {
-    "": collect(rules.measure_ladder.output.ladder, dimension=config["ladder"]["dimensions"])
+    "": collect(
+        rules.measure_ladder.output.ladder, dimension=config["ladder"]["dimensions"] if OF_PAPER else []
+    )
 }
-RESULTS["sensitivity"] = {"": rules.measure_sensitivity.output}
+RESULTS["sensitivity"] = {"": list(rules.measure_sensitivity.output) if OF_PAPER else []}
 RESULTS["settings"] = {"": [f"{RUN}/mamba/settings.json"]}
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 RESULTS["paper_settings"] = {"": [workflow.source_path("../resources/paper_settings.yaml")]}

@@ -25,6 +25,7 @@ class ModelEntry(NamedTuple):
             `sgtune.metrics.reference_errors`, or of the predictive metrics (`PREDICTIVE_LOSSES`).
         losses_without_reference: the losses where NUTS does not sample the model.
         out_of_distribution: whether its evaluation uses the inputs that ``data.ood`` names.
+        in_paper: whether it is one of the paper's; otherwise it is that of a user's file.
     """
 
     label: str
@@ -35,6 +36,7 @@ class ModelEntry(NamedTuple):
     losses: tuple[str, ...]
     losses_without_reference: tuple[str, ...]
     out_of_distribution: bool = False
+    in_paper: bool = True
 
 
 def _n_ratings(data: Mapping) -> int:
@@ -80,8 +82,23 @@ MODELS: dict[str, ModelEntry] = {
         ("log_loss", "brier"),
         out_of_distribution=True,
     ),
+    # Of the file that the key `model` names: its facts take the place of a section of `data`. The file says what it
+    # predicts, and nobody knows which of its predictions matter.
+    "own": ModelEntry(
+        "Your model",
+        "sgtune.study.posteriors.own:load",
+        "",
+        lambda facts: facts["n_data"],
+        lambda facts: facts["dimension"],
+        ("xi_white", "relative_sd_error"),
+        (),
+        in_paper=False,
+    ),
 }
 """By name, in the order of print."""
+
+NEEDS_RAW = ("heuristic",)
+"""Tuners whose step sizes are for the parameters themselves: a user's model runs in other coordinates."""
 
 
 def losses_of(model: str, has_reference: bool) -> tuple[str, ...]:

@@ -78,7 +78,10 @@ def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
     Raises:
         InputError: ``artifacts`` names another one.
     """
-    has = {model: {*MODELS[model].losses, *extras_of(config, model)} for model in config["models"]}
+    has = {
+        model: {*MODELS[model].losses, *extras_of(config, model), *["paper"] * MODELS[model].in_paper}
+        for model in config["models"]
+    }
     arms = {(model, tuner) for model, _, tuner in studied(config)}
     names = [
         name

@@ -187,6 +187,17 @@ class Arms(Section):
     smaller: SmallerGrid = ABSENT
 
 
+class OwnArms(Section):
+    """Hyperparameters that tuners compare on a user's model, whose arms run in the coordinates of its mode."""
+
+    log10_step_sizes: Several[Log10] = ABSENT
+    """Step sizes in these coordinates, as log10. Without this key they fit the sampler and the batch, as in `tune`."""
+    batch_fractions: Several[Fraction] = ABSENT
+    """Batch sizes as fractions of N. Without this key 1, and of 0.1, 0.01, 0.001 those with ten rows or more."""
+    n_leapfrogs: Several[integer("leapfrogs", 1, 1_000)] = [5, 10]
+    """Leapfrogs L of one sample; SGHMC only."""
+
+
 class Grids(Section):
     """Hyperparameters that the mamba tuners, grid and grid-ksd compare; one grid per model."""
 
@@ -199,6 +210,7 @@ class Grids(Section):
     """Grid of the matrix factorisation (paper App. B.2.2, B.2.3)."""
     bnn: Arms = Arms(smaller={"samplers": ["sgnht"], "log10_step_sizes": [-5, -5.5, -6, -6.5, -7, -7.5]})
     """Grid of the network (paper App. B.3.2, B.3.3)."""
+    own: OwnArms = ABSENT
 
 
 class Calibration(Section):
@@ -458,6 +470,8 @@ class PerModel(Section):
     """For the matrix factorisation."""
     bnn: OfModels = OfModels()
     """For the network."""
+    own: OfModels = ABSENT
+    """For the model of a user's file."""
 
 
 class Main(OfModels):
@@ -467,6 +481,9 @@ class Main(OfModels):
     """Name of the run. Its files are in results/{run}/, and every artifact names it. `published` is not allowed."""
     published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$"), NO_STUDY] = "paper"
     """Folder in results/published/ to which the rule publish copies tables and figures."""
+    model: Text = ABSENT
+    """A Python file whose function model() returns a model of sgtune: the model `own` of `models`, and by default the
+    only one (config/own.yaml). Without `run` the run has the file's name. Paths are from where Snakemake is started."""
     artifacts: Several[Text] | None = None
     """Names of the main study's tables and figures to make, with only the jobs that they need; null for all."""
     seed: Seed = 0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from sgtune.study.catalogue import MODELS
 from sgtune.study.config.adam_mcmc import AdamMcmc
 from sgtune.study.config.audit import Audit
 from sgtune.study.config.ccadl import Ccadl
@@ -31,7 +32,7 @@ class Configuration(Main):
 
 
 DEFAULTS = Configuration(run="any").model_dump(by_alias=True, exclude={"run", "per_model"})
-DEFAULTS["per_model"] = {model: {} for model in PerModel.model_fields}
+DEFAULTS["per_model"] = {model: {} for model in PerModel.model_fields if MODELS[model].in_paper}
 """The keys of every configuration that have a default. No value is one for a single model until it is given."""
 
 

@@ -15,8 +15,12 @@ from tempfile import TemporaryFile
 from pydantic import ValidationError
 
 from sgtune.study.catalogue import MODELS, PREDICTIVE_LOSSES, TUNERS, losses_of
+from sgtune.study.config.main import FOLDERS, OwnArms
 from sgtune.study.config.schema import DEFAULTS, Configuration, allowed, json_schema
 from sgtune.study.config.sections import canonical, leaves, merge, model_settings
+from sgtune.study.pipeline.plan import tuners_of
+from sgtune.study.posteriors.own import NAME as OWN
+from sgtune.study.posteriors.own import facts_of, run_named_after
 from sgtune.support.axes import FRICTION
 from sgtune.support.errors import InputError
 
@@ -33,7 +37,7 @@ SMALL_DIMENSION = 200
 
 
 def exit_unless_valid(
-    config: dict, *checks: Callable[[Mapping], object], own: Sequence[Mapping] = ()
+    config: dict, *checks: Callable[[Mapping], object], own: Sequence[Mapping] = (), warns: bool = True
 ) -> None:
     """`validate_config` for a Snakefile: on bad input, its one line on stderr and exit status 1.
 
@@ -42,15 +46,20 @@ def exit_unless_valid(
     Args:
         checks: what else is called with the filled-in configuration and may raise an `InputError`.
         own: what files of one's own and the command line set, in their order; where ``per_model`` has other values
-            than these, one line on stderr says so.
+            than these, one line on stderr says so. If they name a model of one's own and no run, the run is named after
+            it.
+        warns: whether to print that line.
     """
     try:
+        if isinstance(config.get("model"), str) and not any("run" in part for part in own):
+            runs = [path.stem for path in Path("config").glob("*.yaml")]
+            config["run"] = run_named_after(config["model"], [*FOLDERS, config.get("run", ""), *runs])
         validate_config(config)
         for check in checks:
             check(config)
     except InputError as problem:
         sys.exit(f"Error in the configuration: {problem}")
-    if found := overridden(config, *own):
+    if warns and (found := overridden(config, *own)):
         what = "per_model has other values than those given, and they take precedence"
         print(f"Warning: {what}: {'; '.join(found)}", file=sys.stderr)
 
@@ -87,15 +96,20 @@ def validate_config(config: dict) -> None:
     Raises:
         InputError: one line naming the key, its value and what is allowed.
     """
+    given = canonical(config)
+    if "model" in given and isinstance(given.get("data"), dict):
+        # Facts of the model by an earlier call, which are no key of the configuration.
+        given["data"].pop(OWN, None)
     try:
         # Whole numbers may be written as 5000.0, which `range` does not take.
-        found = Configuration.model_validate(merge(DEFAULTS, canonical(config)))
+        found = Configuration.model_validate(merge(DEFAULTS, given))
     except ValidationError as failure:
         # An unknown key first: it may be the reason for another error.
         error = min(failure.errors(), key=lambda error: error["type"] != "extra_forbidden")
         raise InputError(_message_of(error)) from None
     # What is unset here is a key without a default, or of a single model.
     filled = canonical(found.model_dump(by_alias=True, exclude_unset=True))
+    _add_own(filled)
     _check_run(filled)
     for model in filled["models"]:
         _check_model(filled, model)
@@ -132,6 +146,30 @@ def _nearest(name: object, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
+def _add_own(config: dict) -> None:
+    """Add what the study knows of the model of a user's file: its facts, and its grid."""
+    if "model" not in config:
+        if OWN in config["models"]:
+            i = config["models"].index(OWN)
+            raise InputError(
+                f"models[{i}]: {OWN!r} is not allowed without the key model, the file that defines it"
+            )
+        return
+    if OWN not in config["models"]:
+        raise InputError(
+            f"models: {config['models']!r} is not allowed; it must have {OWN!r}, the model of the key model"
+        )
+    facts = facts_of(config["model"])
+    fractions = facts.pop("batch_fractions")
+    config["data"][OWN] = facts
+    defaults = {"batch_fractions": fractions, "n_leapfrogs": OwnArms().n_leapfrogs}
+    config["grids"][OWN] = defaults | config["grids"].get(OWN, {})
+    config["per_model"].setdefault(OWN, {})
+    if not any(tuners_of(config, OWN, sampler) for sampler in config["samplers"]):
+        names = ", ".join(model_settings(config, OWN)["tuners"])
+        raise InputError(f"tuners: {names} is not allowed; none of them suits the model of {config['model']}")
+
+
 def _check_run(config: Mapping) -> None:
     """Check what a key alone does not show and no model of the run changes."""
     require = partial(_require, dict(leaves(config)), {})
@@ -157,7 +195,7 @@ def _check_model(config: Mapping, model: str) -> None:
     n_data, dimension = entry.n_data(of_data), entry.dimension(of_data)
     one_row = f"{1 / n_data:g}, one of the {n_data} training rows"
 
-    if entry.task != "classification":
+    if of_data.get("task", entry.task) != "classification":
         why = f" for {model}, which is not a classifier"
         require(
             "tuners", lambda tuner: not TUNERS[tuner].needs_classes, "judge without predicted classes", why
@@ -176,6 +214,8 @@ def _check_model(config: Mapping, model: str) -> None:
     for path in ("grids.batch_fractions", *of_batches, "estimates.batch_fractions"):
         # A batch has floor(fraction * N) rows (preprint Table 4).
         require(path, lambda fraction: fraction * n_data * (1 + 1e-12) >= 1, f"be >= {one_row}")
+    if not entry.in_paper:
+        require("tuning.validation_fraction", lambda share: share == 0, "be 0", f" for {model}")
     what = f"be 0 or >= {one_row}"
     require("tuning.validation_fraction", lambda share: share == 0 or share * n_data >= 1, what)
     # Adam runs only where D is larger (`sgtune.mode.find`).

@@ -12,12 +12,13 @@ from itertools import chain
 
 import numpy as np
 
+from sgtune.mode.curvature import largest_curvature
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
 from sgtune.sampling.thinning import random_subset
 from sgtune.study.experiments.losses import frozen_losses, losses_of, raced_arm, run_replicates
 from sgtune.study.pipeline.parts import Task
-from sgtune.tuning import Grid, Halving, make_arms
+from sgtune.tuning import Grid, Halving
 
 RANDOM_ARMS = 5
 """This many random arms run with the finalists: the loss of a tuner that does not look at any draws."""
@@ -44,12 +45,15 @@ def screen_grid(
     """
     losses, screen = losses_of(task, section["prediction_draws"]), section["screen"]
     seconds, replicates = screen["seconds"], screen["replicates"]
-    regular = make_arms(task.model.n_data, task.sampler, **task.grid)
+    grid = as_grid(task.grid)
+    # As in `sgtune.tune`: step sizes that are not given fit the posterior.
+    curvature = (largest_curvature(task.model),) if grid.log10_step_sizes is None else ()
+    regular = grid.arms(task.model.n_data, task.sampler, *curvature)
     arms = list(dict.fromkeys([*regular, *extra]))
     runs = run_replicates(task, arms, "screen", replicates, losses=losses, seconds=[seconds])
 
     def chosen_by(loss: str, replicate: int) -> dict | None:
-        judge, grid = losses.judge(loss), as_grid(task.grid)
+        judge = losses.judge(loss)
         tuner = Halving(judge=judge, pruning_rate=race["pruning_rate"], grid=grid, thin=1)
         arm = raced_arm(task, tuner=tuner, budget=Budget(seconds=race["seconds"]), replicate=replicate)
         task.report(f"oracle of {loss}, race {replicate}: {arm}")

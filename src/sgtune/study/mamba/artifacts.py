@@ -46,6 +46,7 @@ TABLES = {
         columns=("detail",),
         stub={"metric": "Key"},
         is_prose=True,
+        needs=("paper",),
     ),
     "tuning_time": Artifact(
         "costs:tuning",
@@ -113,6 +114,7 @@ TABLES = {
         columns=("metric",),
         stub={"kind": "Curvatures"},
         parts=("kind", "dimension"),
+        needs=("paper",),
     ),
     "published_comparison": Artifact(
         "comparison:published_comparison",
@@ -122,6 +124,7 @@ TABLES = {
         columns=("metric", "whose"),
         parts=("table", "whose"),
         without=NOT_IN_PAPER,
+        needs=("paper",),
     ),
     "further_metrics": Artifact(
         "accuracy:of_metrics",
@@ -130,6 +133,7 @@ TABLES = {
         options={"metrics": FURTHER},
         rows=("model", "origin", "sampler", "metric"),
         columns=("tuner",),
+        needs=("paper",),
     ),
     "signal_of_width": Artifact(
         "known_targets:signal_of_width",
@@ -139,6 +143,7 @@ TABLES = {
         columns=("dimension", "draws"),
         stub={"metric": "By"},
         parts=("judge", "width", "dimension", "draws"),
+        needs=("paper",),
     ),
     "xi_by_block": Artifact(
         "accuracy:xi_by_block",
@@ -181,13 +186,40 @@ TABLES = {
     "timings": Artifact(
         "costs:timings",
         (
-            *("data", "reference", "cost", "tuning", "evaluation", "screen", "regret", "clocks"),
+            *("data", "reference", "cost", "tuning", "evaluation", "checks", "screen", "regret", "clocks"),
             *("estimates", "widths", "horizons", "ladder", "sensitivity"),
         ),
         title="The cost of the run",
         rows=("detail",),
         columns=("metric",),
         stub={"detail": "Rule"},
+    ),
+}
+
+# Of the model of a user's file.
+TABLES |= {
+    "own_errors": Artifact(
+        "own:errors",
+        ("evaluation", "reference"),
+        title="Your model: tuners compared",
+        model="own",
+        **BY_TUNER,
+    ),
+    "own_choices": Artifact(
+        "comparison:chosen",
+        ("tuning",),
+        title="Your model: hyperparameters chosen",
+        model="own",
+        **BY_TUNER,
+    ),
+    "own_check": Artifact(
+        "own:check",
+        ("checks",),
+        title="Your model: check of the chains, by parameter",
+        rows=("sampler", "detail"),
+        columns=("metric",),
+        stub={"detail": "Parameter"},
+        model="own",
     ),
 }
 
@@ -247,19 +279,21 @@ FIGURES = {
         "figures:widths",
         ("widths",),
         title="What the discrepancies can see: draws that are too narrow or too wide",
-        needs=("reference",),
+        needs=("reference", "paper"),
     ),
     "sensitivity": Artifact(
         "figures:sensitivity",
         ("sensitivity",),
         title="Which errors of a chain's density each discrepancy sees",
         options={"statistic": "square", "disturbances": ("width", "direction")},
+        needs=("paper",),
     ),
     "sensitivity_values": Artifact(
         "figures:sensitivity",
         ("sensitivity",),
         title="Which widths of a few draws each discrepancy sees",
         options={"statistic": "value", "disturbances": ("width",)},
+        needs=("paper",),
     ),
     "regret_dots": Artifact(
         "figures:regret_dots", ("regret",), title="Regret of the tuners, by sampler", needs=("regret",)
@@ -296,6 +330,15 @@ for name, model, metric, lines, title in (
         options={"metric": metric},
         without=tuple(tuner for tuner in TUNERS if tuner not in kept),
     )
+
+FIGURES["own_curves"] = Artifact(
+    "figures:run_time",
+    ("evaluation",),
+    title="Your model: KSD scaled against run time",
+    model="own",
+    options={"metric": "ksd_scaled"},
+    without=tuple(tuner for tuner in TUNERS if tuner not in OUR_LINES),
+)
 
 STUDY = Study(
     "MAMBA",

@@ -128,7 +128,7 @@ def deviations(records: Records) -> list[Cell]:
     in which they differ; without a model where all models of the run differ alike."""
     config = required(records, "settings")[0]["configuration"]
     papers = required(records, "paper_settings")[0]
-    models = in_order(config["models"], MODELS)
+    models = [model for model in in_order(config["models"], MODELS) if model in papers]
     found: dict[str, dict[tuple[str, str], list[str]]] = {key: {} for own in papers.values() for key in own}
     for model in models:
         settings = pd.json_normalize(model_settings(config, model)).to_dict("records")[0]

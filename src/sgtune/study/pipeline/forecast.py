@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sgtune.study.catalogue import MODELS, TUNERS, has_axis, losses_of
 from sgtune.study.config.sections import model_settings, settings_of
 from sgtune.study.pipeline import plan as of
-from sgtune.support.axes import AXES
+from sgtune.support.axes import AXES, STEP_SIZE
 from sgtune.support.files import read_json
 from sgtune.tuning import halving_schedule
 
@@ -25,6 +25,13 @@ UNKNOWN = """Not known:
 - how much jobs that run beside each other slow each other down, and which arms several tuners choose: these run once
 - whether this machine is as fast as the one of the results that the overheads are from
 - what the steps of grid searches cost, which are not budgets of seconds: their share is in the overhead"""
+
+
+FITTED = 9
+"""Step sizes of a grid that fits (`sgtune.tuning.grid.fitted_step_sizes`), two decades of them."""
+
+CHECKED_CHAINS = 4
+"""As `sgtune.study.experiments.check.CHAINS`, whose module imports JAX."""
 
 
 class Jobs(NamedTuple):
@@ -56,6 +63,8 @@ class Seen(NamedTuple):
 def budgets(config: Mapping) -> list[Jobs]:
     """All jobs of MAMBA's study in a valid configuration."""
     found = [jobs for model in config["models"] for jobs in _of_model(config, model)]
+    if not any(MODELS[model].in_paper for model in config["models"]):
+        return found
     n_ladder = len(config["ladder"]["dimensions"])
     return [*found, Jobs("measure_ladder", "", n_ladder), Jobs("measure_sensitivity", "", 1)]
 
@@ -83,8 +92,11 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         "compare_clocks": (1, n * evaluation["seconds"]),
         "estimate_discrepancies": (1, n_chains * estimates["seconds"]),
     }
+    if not MODELS[model].in_paper:
+        jobs["check_sampler"] = (n_samplers, n_samplers * CHECKED_CHAINS * evaluation["seconds"])
     if nuts["nuts"]:
-        jobs |= {"combine_nuts": (1, 0.0), "measure_widths": (1, 0.0)}
+        jobs["combine_nuts"] = (1, 0.0)
+        jobs |= {"measure_widths": (1, 0.0)} if MODELS[model].in_paper else {}
         jobs["sample_nuts"] = (nuts["chains"], nuts["chains"] * nuts["n_warmup"] + nuts["n_draws"])
     if "regret" in extras:
         n_losses, screen = len(losses_of(model, nuts["nuts"])), regret["screen"]
@@ -107,6 +119,7 @@ def _race(grid: Mapping, section: Mapping, sampler: str) -> float:
     """The seconds of all arms of a grid together: of a race, or of runs as long as each other."""
     listed = [axis for axis in AXES.values() if axis.in_grids in grid and has_axis(sampler, axis.name)]
     n_arms, seconds = prod(len(grid[axis.in_grids]) for axis in listed), section.get("seconds", 0.0)
+    n_arms *= 1 if STEP_SIZE.in_grids in grid else FITTED
     is_race = "pruning_rate" in section
     return halving_schedule(n_arms, section["pruning_rate"], seconds).total if is_race else n_arms * seconds
 

@@ -70,13 +70,19 @@ class Job:
         self.startup = 0.0
 
     def load_model(self, name: str | None = None) -> "Model":
-        """The model ``name``, or that of the job's wildcard, with the input files ``data`` and ``ood``."""
-        from sgtune.study.posteriors import load_model
+        """The model ``name``, or that of the job's wildcard, with the input files ``data`` and ``ood``. A user's is in
+        coordinates of its mode, if the job has that among its inputs."""
+        from sgtune.study.posteriors import load_model, own
         from sgtune.support.machine import watch_compilation
 
         watch_compilation()
         folder = Path(self.file("data")).parent
         model = load_model(name or self.wildcards.model, folder, ood=self.file("ood"))
+        if model.name == own.NAME and self.file("map") is not None:
+            try:
+                model = own.in_coordinates(model)
+            except InputError as problem:
+                self.report(f"{problem}; without a preconditioner")
         self.startup = self.seconds_since_start()
         return model
 

@@ -8,16 +8,24 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sgtune.sampling.budget import batch_size_of, read_costs
-from sgtune.study.catalogue import MODELS, TUNERS, has_axis, smaller_of
+from sgtune.study.catalogue import MODELS, NEEDS_RAW, TUNERS, has_axis, losses_of, smaller_of
 from sgtune.study.config.sections import model_settings, settings_of
 from sgtune.support.axes import N_LEAPFROG
 from sgtune.support.errors import InputError
 
 
 def tuners_of(config: Mapping, model: str, sampler: str) -> list[str]:
-    """Tuners studied with ``sampler`` on ``model``, those on the smaller grid last."""
+    """Tuners studied with ``sampler`` on ``model``, those on the smaller grid last; of a user's model those that suit
+    it."""
     settings = model_settings(config, model)
     tuners = list(settings["tuners"])
+    if not MODELS[model].in_paper:
+        predicts = settings["data"][model]["predicts"]
+        tuners = [
+            name
+            for name in tuners
+            if name not in NEEDS_RAW and (predicts or not TUNERS[name].looks_at_test_set)
+        ]
     if sampler in settings["grids"].get("smaller", {}).get("samplers", []):
         tuners += [name for tuner in tuners if (name := smaller_of(tuner)) is not None]
     return tuners
@@ -52,14 +60,16 @@ def n_races(tuner: str, settings: Mapping[str, Mapping]) -> int:
 
 
 def extras_of(config: Mapping, model: str) -> set[str]:
-    """What a model's study has only if it is configured: ``reference``; ``regret``, the fresh runs of its arms; and
-    ``horizons``, the tuning of one of the run's samplers for runs of several lengths, which needs a reference."""
+    """What a model's study has only if it is configured: ``reference``; ``regret``, the fresh runs of its arms, if
+    there is a loss to judge them by; and ``horizons``, the tuning of one of the run's samplers for runs of several
+    lengths, which needs a reference."""
     settings = model_settings(config, model)
     regret, horizons = settings["regret"], settings["horizons"]
     found = {"reference"} if settings["reference"]["nuts"] else set()
     if found and horizons["seconds"] and set(horizons["samplers"]) & set(config["samplers"]):
         found.add("horizons")
-    return found | {"regret"} if regret["seconds"] else found
+    judged = losses_of(model, settings["reference"]["nuts"])
+    return found | {"regret"} if regret["seconds"] and judged else found
 
 
 def tunes_alone(config: Mapping, model: str) -> bool:

@@ -24,7 +24,7 @@ class Artifact(NamedTuple):
         options: for the maker.
         without: tuners that it leaves out.
         needs: it shows only models that have all of these in the run: a "reference", several "horizons", arms that run
-            again for "regret", a loss by which arms are judged.
+            again for "regret", a loss by which arms are judged; "paper" if it is made only where one of the paper's is.
     """
 
     maker: str

@@ -58,6 +58,7 @@ DETAILS = {
     "prepare_movielens": "prepare MovieLens",
     "prepare_mnist": "prepare MNIST",
     "prepare_ood": "prepare OOD",
+    "prepare_own": "prepare your model",
     "find_map": "find MAP",
     "sample_nuts": "sample NUTS",
     "combine_nuts": "combine NUTS",
@@ -204,6 +205,20 @@ METRICS |= {
     "largest_mean_error_sds": _measured("Largest error of a mean (sd)", best=min),
     "spent_x1e-6": _measured("Gradients of tuning (10⁶)"),
     "unstable_runs": Metric("Unstable runs", form="count"),
+}
+
+# Of the check of a run.
+METRICS |= {
+    "check_sd_ratio": _measured("Sd ratio"),
+    "check_virial": Metric("Virial"),
+    "check_mean_error": _measured("Mean error (sd)"),
+    "check_ess": Metric("ESS", form="count"),
+    "check_rhat": Metric("R-hat", form="general"),
+    "check_mean": Metric("Mean"),
+    "check_sd": Metric("Sd"),
+    "check_nuts_mean": Metric("NUTS mean"),
+    "check_nuts_sd": Metric("NUTS sd"),
+    "check_problems": Metric("Problems"),
 }
 
 for _metric, _label in {
