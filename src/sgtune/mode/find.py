@@ -30,6 +30,7 @@ from sgtune.model.posterior import (
     scores,
     values_and_scores,
 )
+from sgtune.model.rows import first_rows, named_faults, number_of_rows
 from sgtune.samplers.gradients import minibatch
 from sgtune.support.errors import DataError, InputError, check_integer, check_number
 from sgtune.support.files import atomic_write, read_npz
@@ -116,6 +117,7 @@ class MapResult(NamedTuple):
         return "" if self.converged else f"the search ended {self.distance:.2g} posterior sds away"
 
 
+@named_faults()
 def find_map(
     model: Model,
     *,
@@ -380,7 +382,7 @@ def _step(density: Density, position: PyTree, scale: PyTree, state: PyTree, data
     """One step of L-BFGS in position / scale, with the value of -log pi / N and the norm of its gradient there."""
     import optax
 
-    n_data = jax.tree.leaves(data)[0].shape[0]
+    n_data = number_of_rows(data)
 
     def objective(scaled):
         return -log_posterior(density, jax.tree.map(jnp.multiply, scale, scaled), data) / n_data
@@ -415,6 +417,7 @@ def _polished(model: Model, position: PyTree, near: float) -> tuple[PyTree, np.n
         position = unflatten(model, flatten(position) + np.linalg.solve(half.T, step))
 
 
+@named_faults()
 def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
     """The result of `find_map`, computed once and saved in ``{model.data_dir}/{model.name}.map.npz`` and in memory.
 
@@ -478,7 +481,7 @@ def is_value_of_first_rows(model: Model, position: PyTree, expected: float) -> b
 
 @jax.jit
 def _log_posterior_of_first_rows(density: Density, position: PyTree, data: PyTree):
-    return log_posterior(density, position, jax.tree.map(lambda leaf: leaf[:FIRST_ROWS], data))
+    return log_posterior(density, position, first_rows(data, FIRST_ROWS))
 
 
 def map_position(model: Model) -> PyTree:
@@ -518,7 +521,7 @@ def _descend(density, batch_size, n_steps, first, until, carry, constants, key):
     """Steps from ``first`` on, before ``until``."""
     import optax
 
-    n_data = jax.tree.leaves(constants["data"])[0].shape[0]
+    n_data = number_of_rows(constants["data"])
 
     def step(i, carry):
         position, state = carry

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.model import Model
 from sgtune.model.posterior import Density, density_of, log_posterior, sum_over_tiles, value_and_score
+from sgtune.model.rows import named_faults, number_of_rows
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.minibatch import draw_minibatch
 from sgtune.support.errors import InputError
@@ -70,7 +71,7 @@ def target_of(
         )
 
     data = constants["data"]
-    n_data = jax.tree.leaves(data)[0].shape[0]
+    n_data = number_of_rows(data)
     of_covariance = {"gradient_with_covariance": gradient_with_covariance, "fraction": batch_size / n_data}
     if "offset" not in constants:
         return Target(gradient, **of_covariance)
@@ -97,6 +98,7 @@ _log_density = jax.jit(log_posterior)
 _log_density_and_gradient = jax.jit(value_and_score)
 
 
+@named_faults()
 def offset_at(model: Model, centre: PyTree) -> Float[Array, ""]:
     """log pi(centre) / N, in one pass over the data: with this offset the log density at ``centre`` is about 0.
 
