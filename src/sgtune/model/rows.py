@@ -35,14 +35,17 @@ __all__ = [
     "take_rows",
 ]
 
-BLOCK = 4_096
-"""Rows of a source are shuffled in blocks of so many."""
+BLOCK, MOST_SINGLY = 4_096, 2**20
+"""Rows of a source are shuffled in blocks of so many, but one by one up to so many rows."""
 
 MAPPED_BYTES = 2**30
 """Above so many resident bytes of mapped files, a source hands the pages of its own memory maps back to the system."""
 
 AT_ONCE = 4_096
 """Scattered rows that are read before the resident memory is looked at: each may map 16 pages."""
+
+LONG_RUN = 64
+"""Consecutive rows that are worth a slice of their own."""
 
 MOST_ROWS = 2**30
 """Row numbers and their sums must be int32."""
@@ -57,11 +60,11 @@ class RowSource:
     data, for the mode, the curvature, scores and checks, read it from one end to the other. All draws and scores are
     those of the same rows in memory, bit for bit.
 
-    Rows are shuffled once, as those in memory, but in blocks of ``block`` consecutive rows: only so are passes fast. Up
-    to 4,000 rows, a minibatch is a uniform subset whatever the order of the rows. A larger one consists of blocks of up
-    to 16 consecutive rows, and rows that are held out, or stand for all in scores of a ``score_fraction``, of blocks of
-    ``block``: both assume that neighbours in the file are no more alike than other rows. If the file is sorted, write
-    it in random order, or use ``block=1``.
+    Rows are shuffled once, as those in memory, but many in blocks of ``block`` consecutive rows: only so are passes
+    fast. Up to 4,000 rows, a minibatch is a uniform subset whatever the order of the rows. A larger one consists of
+    blocks of up to 16 consecutive rows, and rows that are held out, or stand for all in scores of a
+    ``score_fraction``, of blocks of ``block``: both assume that neighbours in the file are no more alike than other
+    rows. If the file is sorted, write it in random order, or use ``block=1``.
 
     Memory: minibatches of up to 64 MB, twice for each ensemble of chains, larger ones tile by tile; one tile of
     `sgtune.model.posterior.sum_over_tiles` in a pass; 8 bytes for each block; and ``mapped_bytes``. `sgtune.theory`
@@ -71,8 +74,8 @@ class RowSource:
         rows: a pytree of arrays in files, with N rows each: of NumPy (``np.load(path, mmap_mode="r")``), HDF5, or
             anything else that has a ``shape`` and a ``dtype`` and takes slices and ascending row numbers. Or one object
             with a length that gives a row, a pytree of numbers and arrays, by its number, as sources of grain do.
-        block: rows that stay together when they are shuffled; 1 is the order of `define_model` for rows in memory, and
-            takes 8 N bytes.
+        block: rows that stay together when they are shuffled; 1 gives the order of rows in memory, and takes 8 N bytes.
+            None: 1 up to 2^20 rows, else 4,096.
         mapped_bytes: resident memory of mapped files, those of programs included, above which the pages of memory maps
             of NumPy are handed back. They count as memory of this process, and reading them again takes time.
             Measured on Linux only.
@@ -81,8 +84,7 @@ class RowSource:
         InputError: ``rows`` are nothing of the above, have no rows, or more than 2^30, or are not numeric.
     """
 
-    def __init__(self, rows: Any, *, block: int = BLOCK, mapped_bytes: int = MAPPED_BYTES):
-        self.block = check_integer("block", block, at_least=1)
+    def __init__(self, rows: Any, *, block: int | None = None, mapped_bytes: int = MAPPED_BYTES):
         self.mapped_bytes = check_integer("mapped_bytes", mapped_bytes, at_least=0)
         self._blocks: np.ndarray | None = None
         paths, self.structure = jax.tree_util.tree_flatten_with_path(rows)
@@ -100,6 +102,8 @@ class RowSource:
         if not leaves or n_rows is None:
             raise InputError("rows: the arrays must share a leading axis of N rows")
         self.n_rows = check_integer("rows: number of rows", n_rows, at_least=1, at_most=MOST_ROWS)
+        by_size = 1 if self.n_rows <= MOST_SINGLY else BLOCK
+        self.block = by_size if block is None else check_integer("block", block, at_least=1)
         if self._by_row:
             paths, self.structure = jax.tree_util.tree_flatten_with_path(self._row(0))
             given = [np.asarray(leaf) for _, leaf in paths]
@@ -133,7 +137,7 @@ class RowSource:
 
     def numbers_of(self, places: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
         """The numbers in the source of the rows at ``places`` in the shuffled order."""
-        if self._blocks is None:
+        if self._blocks is None or not len(self._blocks):
             return places
         block, within = np.divmod(places, self.block)
         is_whole = block < len(self._blocks)
@@ -178,7 +182,7 @@ class RowSource:
 
     def _row(self, number: int) -> PyTree:
         try:
-            return self._leaves[0][int(number)]
+            return self._leaves[0][number]
         except Exception as error:
             raise _unreadable(number, number, error) from error
 
@@ -187,7 +191,7 @@ class RowSource:
         if self._length() != self.n_rows:
             raise InputError(f"data: the source has {self._length()} rows now; it had {self.n_rows}")
         if self._by_row:
-            rows = [jax.tree.flatten(self._row(number)) for number in numbers]
+            rows = [jax.tree.flatten(self._row(number)) for number in numbers.tolist()]
             if any(structure != self.structure for _, structure in rows):
                 raise InputError(
                     f"data: rows {numbers[0]} to {numbers[-1]} have another structure than row 0"
@@ -196,27 +200,27 @@ class RowSource:
         return [self._checked(i, self._of_array(self._leaves[i], numbers), numbers) for i in which]
 
     def _of_array(self, leaf: Any, numbers: Int[np.ndarray, " k"]) -> list[np.ndarray]:
-        """Pieces of the rows of an array in a file: slices where they are consecutive."""
+        """Pieces of the rows of an array in a file: slices where runs of consecutive rows are long."""
         ends = np.flatnonzero(np.diff(numbers) != 1) + 1
-        is_scattered = len(ends) > len(numbers) // 16
+        is_scattered = len(ends) * LONG_RUN > len(numbers)
         self._advise(is_scattered)
         if is_scattered:
             pieces = np.split(numbers, range(AT_ONCE, len(numbers), AT_ONCE))
         else:
-            bounds = np.concatenate([[0], ends, [len(numbers)]])
-            pieces = [
-                slice(int(numbers[start]), int(numbers[end - 1]) + 1)
-                for start, end in pairwise(bounds)
-                if end > start
-            ]
-        found = []
+            bounds = [0, *ends.tolist(), len(numbers)]
+            pieces = [slice(numbers[start], numbers[end - 1] + 1) for start, end in pairwise(bounds)]
+        found, since = [], 0
         for piece in pieces:
             try:
                 # A copy, because the pages of a view are handed back.
                 found.append(np.array(leaf[piece]))
             except Exception as error:
-                raise _unreadable(numbers[0], numbers[-1], error) from error
-            self._hand_back()
+                raise _unreadable(int(numbers[0]), int(numbers[-1]), error) from error
+            since += len(found[-1])
+            if since >= AT_ONCE:
+                self._hand_back()
+                since = 0
+        self._hand_back()
         return found
 
     def _checked(self, i: int, pieces: list, numbers: Int[np.ndarray, " k"]) -> np.ndarray:
@@ -292,7 +296,12 @@ class StoredRows:
 
     A pytree with one leaf, the number by which the host knows the source, so that programs serve all sources with rows
     of one kind. It is not indexed: `rows_between`, `first_rows` and `take_rows` give arrays.
+
+    Attributes:
+        minibatch: a key and the rows of its minibatch, if a program has them already.
     """
+
+    minibatch: tuple[Any, PyTree] = (None, None)
 
     def __init__(self, source: RowSource):
         self.source = source
@@ -334,6 +343,13 @@ class StoredRows:
         other = self.tree_unflatten((n, self.kind), (self.ticket,))
         if hasattr(self, "source"):
             other.source = self.source
+        return other
+
+    def with_minibatch(self, key: Any, rows: PyTree) -> "StoredRows":
+        """These rows for a step that has a ``minibatch``. It is known by its key, the object, so an estimator that
+        makes further keys of it has their minibatches read."""
+        other = self.window(self.n_rows)
+        other.minibatch = (key, rows)
         return other
 
     def take(self, places: Int[np.ndarray, " k"]) -> PyTree:

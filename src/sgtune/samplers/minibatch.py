@@ -8,7 +8,7 @@ is passed through the network again until it is below N. No array of length N is
 
 from collections.abc import Sequence
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,6 @@ __all__ = [
     "BLOCK_ROWS",
     "MOST_BYTES",
     "ROWS_DRAWN_SINGLY",
-    "Gathered",
     "block_rows",
     "draw_minibatch",
     "minibatch_places",
@@ -90,13 +89,7 @@ def block_rows(n: int, n_data: int) -> int:
     return max(rows for rows in range(1, BLOCK_ROWS + 1) if n % rows == 0 and n_data % rows == 0)
 
 
-class Gathered(NamedTuple):
-    """A minibatch whose rows are known already, in place of its key."""
-
-    rows: PyTree
-
-
-def draw_minibatch(key: PRNGKeyArray | Gathered, data: PyTree, n: int) -> PyTree:
+def draw_minibatch(key: PRNGKeyArray, data: PyTree, n: int) -> PyTree:
     """``n`` rows of every leaf of ``data``, uniformly without replacement; all rows as they are if n = N.
 
     Above `ROWS_DRAWN_SINGLY` the subset is made of whole blocks of `block_rows` consecutive rows, drawn without
@@ -105,9 +98,10 @@ def draw_minibatch(key: PRNGKeyArray | Gathered, data: PyTree, n: int) -> PyTree
     n_data = number_of_rows(data)
     if n == n_data:
         return data
-    if isinstance(key, Gathered):
-        return key.rows
     if isinstance(data, StoredRows):
+        known_key, known = data.minibatch
+        if key is known_key:
+            return known
         drawn = _StoredMinibatch(data.ticket, round_keys(key), n, n_data, data.kind)
         return drawn.between(np.int32(0), n) if n * data.row_bytes <= MOST_BYTES else drawn
     rows = block_rows(n, n_data)

@@ -54,23 +54,31 @@ def target_of(
     constants: dict,
     batch_size: int,
     minibatch_key: Callable[[Any], PRNGKeyArray],
+    minibatch: Callable[[Any], PyTree] | None = None,
 ) -> Target:
     """The target of one step, of ``constants`` that may be traced.
 
     Args:
         constants: the estimator's constants, with an ``offset`` if log densities are needed.
         minibatch_key: ``i -> key`` of the i-th minibatch of the step.
+        minibatch: ``i -> rows`` of this minibatch, where the data are not in memory but these rows are.
     """
+    data = constants["data"]
+
+    def drawn(i):
+        key = minibatch_key(i)
+        if minibatch is None:
+            return constants, key
+        return constants | {"data": data.with_minibatch(key, minibatch(i))}, key
 
     def gradient(position, i, estimator_state):
-        return estimator.estimate(density, constants, minibatch_key(i), position, batch_size, estimator_state)
+        return estimator.estimate(density, *drawn(i), position, batch_size, estimator_state)
 
     def gradient_with_covariance(position, i, estimator_state, form):
         return estimator.estimate_with_covariance(
-            density, constants, minibatch_key(i), position, batch_size, estimator_state, form
+            density, *drawn(i), position, batch_size, estimator_state, form
         )
 
-    data = constants["data"]
     n_data = number_of_rows(data)
     of_covariance = {"gradient_with_covariance": gradient_with_covariance, "fraction": batch_size / n_data}
     if "offset" not in constants:
@@ -81,7 +89,8 @@ def target_of(
         def of_rows(rows):
             return jnp.sum(density.log_likelihood(position, rows) - offset)
 
-        batch = draw_minibatch(minibatch_key(i), data, batch_size)
+        known, key = drawn(i)
+        batch = draw_minibatch(key, known["data"], batch_size)
         return density.log_prior(position) + n_data / batch_size * sum_over_tiles(of_rows, batch)
 
     return Target(

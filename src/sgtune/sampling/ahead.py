@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Key, PyTree, UInt32
+from jaxtyping import Array, Key, PyTree, UInt32
 
 from sgtune.model.rows import StoredRows
-from sgtune.samplers.minibatch import MOST_BYTES, Gathered, minibatch_places, round_keys
+from sgtune.samplers.minibatch import MOST_BYTES, minibatch_places, round_keys
 
 __all__ = ["Ahead", "Reader"]
 
@@ -28,20 +28,18 @@ class Ahead(NamedTuple):
 
     Attributes:
         rows: leaves ``(k, n, ...)``.
-        first: the step of the first minibatch.
-        each: minibatches of a step.
+        first: the step of the first minibatch, int32.
+        each: minibatches of a step, int32.
     """
 
     rows: PyTree
-    first: Int[Array, "..."]
-    each: Int[Array, "..."]
+    first: Any
+    each: Any
 
-    def minibatch(self, step: Any, i: Any) -> Gathered:
-        """The i-th of a step."""
+    def minibatch(self, step: Any, i: Any) -> PyTree:
+        """The rows of the i-th of a step."""
         place = (step - self.first) * self.each + i
-        return Gathered(
-            jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, place, keepdims=False), self.rows)
-        )
+        return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, place, keepdims=False), self.rows)
 
 
 class Reader:

@@ -78,11 +78,13 @@ class Program(NamedTuple):
         step_key = jax.random.fold_in(minibatch_key, step)
 
         def key_of(i):
-            if "ahead" in constants:
-                return constants["ahead"].minibatch(step, i if self.sampler.has_leapfrog else 0)
             return jax.random.fold_in(step_key, i) if self.sampler.has_leapfrog else step_key
 
-        return target_of(constants["density"], self.estimator, constants, self.batch_size, key_of)
+        def rows_of(i):
+            return constants["ahead"].minibatch(step, i if self.sampler.has_leapfrog else 0)
+
+        known = rows_of if "ahead" in constants else None
+        return target_of(constants["density"], self.estimator, constants, self.batch_size, key_of, known)
 
 
 def mapped_axes(hyperparameters: dict) -> dict:
