@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PyTree
 
 from sgtune.model import Model
 from sgtune.model.positions import flatten, from_matrix, to_matrix
-from sgtune.model.rows import bytes_of_row, named_faults, number_of_rows, rows_between
+from sgtune.model.rows import bytes_of_row, named_faults, number_of_rows, rows_between, tile_of_rows
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision, quick_jit
 
@@ -151,7 +151,7 @@ def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int
         return new, jax.tree.map(lambda new, total, term: (new - total) - term, new, total, term)
 
     def body(carry, i):
-        return add(*carry, function(rows_between(data, i * tile, tile))), None
+        return add(*carry, function(tile_of_rows(data, i, tile))), None
 
     shapes = jax.eval_shape(lambda: function(rows_between(data, 0, tile)))
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
