@@ -1,7 +1,7 @@
 """How time and memory grow with N, in memory and in a file, with D, and with the number of arms; steps from 10 GB.
 
     python benchmarks/growth.py run folder            # hours; a result that is there is not made again
-    python benchmarks/growth.py run folder --small    # minutes, of 100 times fewer rows
+    python benchmarks/growth.py run folder --small    # minutes: a few cases, of fewer rows
     python benchmarks/growth.py publish folder        # benchmarks/published/growth.{json,svg}
 
 The folder needs 11 GB; files of rows are made there on the spot, and deleted after. Each result is a process of its
@@ -181,13 +181,14 @@ def with_arms(width: int, seconds: float, terms: int) -> dict:
 
 def cases(small: bool) -> list[dict]:
     """All results, by the number of rows of the file that they need, which comes first."""
-    rows, big = [n // SMALL for n in ROWS] if small else ROWS, BIG // SMALL if small else BIG
+    rows, big = ([10**5], BIG // SMALL) if small else (ROWS, BIG)
+    batches, samplers = (BATCHES[1:2], SAMPLERS[1:]) if small else (BATCHES, SAMPLERS)
     of_rows = [{"of": "rows", "n": n, "where": where} for n in rows for where in ("memory", "file")]
     of_steps = [
         {"of": "steps", "n": big, "where": where, "sampler": sampler, "batch": batch}
         for where in ("memory", "warm", "cold")
-        for sampler in SAMPLERS
-        for batch in BATCHES
+        for sampler in samplers
+        for batch in batches
     ]
     dimensions, arms = (DIMENSIONS[:2], ARMS[:2]) if small else (DIMENSIONS, ARMS)
     others = [{"of": "dimensions", "d": d} for d in dimensions] + [{"of": "arms", "arms": w} for w in arms]

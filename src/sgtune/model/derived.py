@@ -49,7 +49,7 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
     kept = model.found.held_out
     if fraction not in kept:
         n_left = model.n_data - n_held
-        data, held = _split(model.data, n_left)
+        data, held = _split(model.data, n_left, name)
         kept[fraction] = replace(
             model,
             name=f"{model.name}-without-{fraction:g}",
@@ -62,13 +62,13 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
     return kept[fraction]
 
 
-def _split(data: PyTree, n_left: int) -> tuple[PyTree, PyTree]:
+def _split(data: PyTree, n_left: int, name: str) -> tuple[PyTree, PyTree]:
     """The first ``n_left`` rows, and the others as NumPy arrays."""
     if isinstance(data, StoredRows):
         n_held = data.n_rows - n_left
         if n_held * data.row_bytes > MOST_HELD:
             raise InputError(
-                f"fraction: {n_held} rows of a source are {n_held * data.row_bytes / 2**30:.1f} GB in memory; at most "
+                f"{name}: {n_held} rows of a source are {n_held * data.row_bytes / 2**30:.1f} GB in memory; at most "
                 f"{MOST_HELD / 2**30:.0f} are allowed"
             )
         return data.window(n_left), data.take(np.arange(n_left, data.n_rows))

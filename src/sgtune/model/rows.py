@@ -69,7 +69,7 @@ class RowSource:
 
     Memory: minibatches of up to 64 MB, twice for each ensemble of chains, larger ones tile by tile; one tile of
     `sgtune.model.posterior.sum_over_tiles` in a pass; 8 bytes for each block; and ``mapped_bytes``. `sgtune.theory`
-    takes up to 40 bytes for each row on top.
+    takes some 40 bytes for each row on top, which races ask only where N D is at most 2e8.
 
     Args:
         rows: a pytree of arrays in files, with N rows each: of NumPy (``np.load(path, mmap_mode="r")``), HDF5, or

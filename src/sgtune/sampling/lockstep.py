@@ -399,6 +399,9 @@ class Lockstep:
             self.compile()
         if self._reader is None:
             return self._call_once(gaps)
+        if not len(gaps):
+            # Who compiles before a clock starts has the first rows read, too.
+            self._reader.at(self.steps_done)
         kept, done, chunks = self.steps_done + np.cumsum(gaps, dtype=np.int64), 0, []
         while done < len(kept):
             ahead, until = self._reader.at(self.steps_done)

@@ -12,7 +12,7 @@ Second moments of draws show where the theory's assumption, a posterior close to
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import jax
@@ -203,9 +203,9 @@ def _hessian_variances(
     if n_data <= MOST_HESSIANS:
         return _variances(sums, model.data, size)
     weights = (1 / curvature).astype(np.float32)
-    changes = np.sum(
-        [_changes(model, unflatten(model, np.float32(point)), axes, weights) for point in points], axis=0
-    )
+    # Added up one by one: each has N numbers.
+    each = (_changes(model, unflatten(model, np.float32(point)), axes, weights) for point in points)
+    changes = reduce(np.add, each)
     order = np.argsort(-changes, kind="stable")
     largest, others = order[: MOST_HESSIANS // 2], order[MOST_HESSIANS // 2 :]
     chosen = rng.choice(others, MOST_HESSIANS // 2, replace=False)
