@@ -1,5 +1,6 @@
 """Rows that stay in a file give the numbers of the same rows in memory, bit for bit, and bad ones one clear line."""
 
+import mmap
 from threading import current_thread
 
 import jax
@@ -13,7 +14,7 @@ from sgtune.mode.find import map_result
 from sgtune.model import define_model, log_sigmoid
 from sgtune.model.derived import hold_out
 from sgtune.model.posterior import scores
-from sgtune.model.rows import RowSource
+from sgtune.model.rows import STATM, RowSource
 from sgtune.samplers import gradients, minibatch
 from sgtune.samplers.minibatch import draw_minibatch, minibatch_places, round_keys, subset_indices
 from sgtune.sampling import ahead
@@ -268,6 +269,29 @@ def test_no_call_asks_for_many_rows(arrays, monkeypatch):
     sgtune.sample(model, "sgld-cv", step_size=1e-6, batch_size=100, budget=STEPS)
     assert sum(asked) > tiles * N
     assert max(asked) <= 16_384
+
+
+@pytest.mark.skipif(not STATM.exists(), reason="the resident memory is known on Linux only")
+@pytest.mark.parametrize("is_scattered", [False, True])
+def test_pages_of_memory_maps_are_handed_back(tmp_path, is_scattered):
+    def resident():
+        return int(STATM.read_bytes().split()[2]) * mmap.PAGESIZE
+
+    n, width, room = 2**14, 1_024, 2**23
+    np.save(tmp_path / "wide.npy", np.arange(n * width, dtype=np.float32).reshape(n, width))
+    places = np.random.default_rng(0).permutation(n) if is_scattered else np.arange(n)
+    grown = []
+    for most in (0, room, 2**40):
+        before = resident()
+        source = RowSource(np.load(tmp_path / "wide.npy", mmap_mode="r"), mapped_bytes=before + most)
+        for part in np.split(places, 8):
+            (rows,) = source.take(part)
+            np.testing.assert_array_equal(rows[:, 0], np.float32(part * width))
+        grown.append(resident() - before)
+    size = 4 * n * width
+    assert grown[0] < size / 16
+    assert grown[1] <= room + size / 16
+    assert grown[2] > 0.9 * size  # without handing back
 
 
 def nan(row):

@@ -42,7 +42,7 @@ BLOCK, MOST_SINGLY = 4_096, 2**20
 MAPPED_BYTES = 2**30
 """Above so many resident bytes of mapped files, a source hands the pages of its own memory maps back to the system."""
 
-AT_ONCE = 4_096
+AT_ONCE = 1_024
 """Scattered rows that are read before the resident memory is looked at: each may map 16 pages."""
 
 LONG_RUN = 64
