@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sgtune.model.derived import localise as localise
     from sgtune.model.derived import temper as temper
     from sgtune.model.preconditioner import Preconditioner as Preconditioner
+    from sgtune.model.rows import RowSource as RowSource
     from sgtune.samplers import gradients as gradients
     from sgtune.sampling.budget import Budget as Budget
     from sgtune.sampling.budget import CostTable as CostTable
@@ -51,6 +52,7 @@ _HOME = {
     "InputError": "sgtune.support.errors",
     "Model": "sgtune.model",
     "Preconditioner": "sgtune.model.preconditioner",
+    "RowSource": "sgtune.model.rows",
     "TuningResult": "sgtune.tuning",
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",

@@ -36,12 +36,14 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 ReturnToService=2
+# Twice the cores that there are, so that jobs run beside those that a killed Snakemake left.
+SlurmdParameters=config_overrides
 # Without accounting, as on many small clusters; the times of all jobs are in a text file.
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 JobCompType=jobcomp/filetxt
 JobCompLoc=$work/jobs.txt
-NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=$cores RealMemory=$(free -m | awk '/Mem:/ {print int(0.9 * $2)}') State=UNKNOWN
+NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=$((2 * cores)) RealMemory=$(free -m | awk '/Mem:/ {print int(0.9 * $2)}') State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
 mkdir -p "$work/state" "$work/spool" /run/munge

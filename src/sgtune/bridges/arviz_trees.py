@@ -13,6 +13,7 @@ from jaxtyping import Float, PyTree
 from sgtune.model import Model
 from sgtune.model.positions import from_matrix
 from sgtune.model.posterior import Density, density_of
+from sgtune.model.rows import StoredRows
 from sgtune.support.errors import InputError, import_extra
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def to_arviz(
 
     Raises:
         InputError: ArviZ is not installed, there is no chain, chains differ in their model, or the log-likelihood would
-            take more than 2 GB.
+            take more than 2 GB, or is of the rows of a `sgtune.RowSource`.
     """
     arviz = import_extra("arviz", "arviz")
     if not chains or len({id(chain.model) for chain in chains}) > 1:
@@ -106,6 +107,8 @@ def to_arviz(
     }
     coords, dims = {}, {}
     if log_likelihood:
+        if isinstance(model.data, StoredRows):
+            raise InputError("log_likelihood: not allowed for the rows of a source; they are not in memory")
         n_bytes = 4 * len(flat) * model.n_data
         if n_bytes > MOST_BYTES:
             raise InputError(

@@ -20,6 +20,7 @@ from jaxtyping import PyTree
 
 from sgtune.model import Model, define_model
 from sgtune.model.checks import as_columns, in_single_precision
+from sgtune.model.rows import RowSource
 from sgtune.support.errors import InputError, import_extra
 from sgtune.support.machine import full_precision
 
@@ -241,6 +242,10 @@ def from_numpyro(
     import_extra("numpyro", "numpyro")
     if hasattr(data, "columns"):
         data = {str(name): data[name] for name in data.columns}
+    if isinstance(data, RowSource):
+        raise InputError(
+            "data: a RowSource is not allowed for a model of NumPyro, which is checked on all rows; use define_model"
+        )
     if not isinstance(data, Mapping) or not data:
         raise InputError("data: must be a dict of the model's arguments with a row for each datum")
     data = jax.tree.map(in_single_precision, as_columns(dict(data)))

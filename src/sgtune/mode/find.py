@@ -30,6 +30,7 @@ from sgtune.model.posterior import (
     scores,
     values_and_scores,
 )
+from sgtune.model.rows import first_rows, named_faults, number_of_rows
 from sgtune.samplers.gradients import minibatch
 from sgtune.support.errors import DataError, InputError, check_integer, check_number
 from sgtune.support.files import atomic_write, read_npz
@@ -124,6 +125,7 @@ class MapResult(NamedTuple):
         return "" if self.converged else f"the search ended {self.distance:.2g} posterior sds away"
 
 
+@named_faults()
 def find_map(
     model: Model,
     *,
@@ -406,7 +408,7 @@ def _step(density: Density, position: PyTree, scale: PyTree, state: PyTree, data
     """One step of L-BFGS in position / scale, with the value of -log pi / N and the norm of its gradient there."""
     import optax
 
-    n_data = jax.tree.leaves(data)[0].shape[0]
+    n_data = number_of_rows(data)
 
     def objective(scaled):
         return -log_posterior(density, jax.tree.map(jnp.multiply, scale, scaled), data) / n_data
@@ -420,6 +422,7 @@ def _step(density: Density, position: PyTree, scale: PyTree, state: PyTree, data
     return position, state, optax.tree.get(state, "value"), optax.tree.norm(optax.tree.get(state, "grad"))
 
 
+@named_faults()
 def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
     """The result of `find_map`, computed once and saved in ``{model.data_dir}/{model.name}.map.npz`` and in memory.
 
@@ -483,7 +486,7 @@ def is_value_of_first_rows(model: Model, position: PyTree, expected: float) -> b
 
 @jax.jit
 def _log_posterior_of_first_rows(density: Density, position: PyTree, data: PyTree):
-    return log_posterior(density, position, jax.tree.map(lambda leaf: leaf[:FIRST_ROWS], data))
+    return log_posterior(density, position, first_rows(data, FIRST_ROWS))
 
 
 def map_position(model: Model) -> PyTree:
@@ -523,7 +526,7 @@ def _descend(density, batch_size, n_steps, first, until, carry, constants, key):
     """Steps from ``first`` on, before ``until``."""
     import optax
 
-    n_data = jax.tree.leaves(constants["data"])[0].shape[0]
+    n_data = number_of_rows(constants["data"])
 
     def step(i, carry):
         position, state = carry

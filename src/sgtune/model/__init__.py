@@ -1,7 +1,7 @@
 """The model: a log-prior, one log-likelihood value per datum, and the data."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
-from sgtune.model.checks import as_columns, check_leaves, check_rows, in_single_precision
+from sgtune.model.checks import as_columns, check_leaves, check_rows, checked_blocks, in_single_precision
 from sgtune.model.preconditioner import Preconditioner
+from sgtune.model.rows import RowSource, StoredRows, number_of_rows
 from sgtune.support.errors import InputError, check_choice, check_integer
 
 __all__ = ["Found", "Model", "define_model", "from_log_densities", "log_sigmoid"]
@@ -62,7 +63,8 @@ class Model:
         name: its name in tables and files.
         log_prior: ``position -> ()``, up to a constant.
         log_likelihood: ``(position, batch) -> (n,)``, one value per datum of the batch.
-        data: pytree of arrays whose leading axis is N, in random order (see `define_model`).
+        data: pytree of arrays whose leading axis is N, in random order (see `define_model`), or rows that are not in
+            memory (`sgtune.model.rows.StoredRows`).
         init: ``key -> position``, a draw from the prior or another sensible start.
         predict: ``(position, inputs) -> (n, ...)``, the predictive mean or probability of each input.
         test_data: dict with ``inputs`` and ``targets``, or None.
@@ -103,7 +105,7 @@ class Model:
     @property
     def n_data(self) -> int:
         """N, the number of training data."""
-        return jax.tree.leaves(self.data)[0].shape[0]
+        return number_of_rows(self.data)
 
     @property
     def dimension(self) -> int:
@@ -153,7 +155,7 @@ def define_model(
         log_prior: ``position -> ()``, up to a constant.
         log_likelihood: ``(position, batch) -> (n,)``, one value per datum of the batch, not their sum.
         data: pytree of arrays whose leading axis is N. A pandas frame is a dict of its columns, a categorical column
-            its codes. Numbers of 64 bits become such of 32.
+            its codes. Numbers of 64 bits become such of 32. Or a `sgtune.RowSource`: rows that stay in a file.
         init: ``key -> position``, a pytree of float arrays: where the search for the MAP starts.
         predict: ``(position, inputs) -> (m, ...)``: the predicted mean of each input, ``(m,)``; for classification
             P(y = 1), ``(m,)``, or the probabilities of all classes, ``(m, classes)``. None: the model does not predict.
@@ -167,8 +169,10 @@ def define_model(
         max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
         data_dir: the folder of the files of the MAP and the Laplace approximation. None: they are not saved.
         shuffle_seed: rows are shuffled once, from this seed, because minibatches of more than 4,000 rows may consist of
-            blocks of consecutive rows (`sgtune.samplers.minibatch`). None: they are in random order already.
-        checksum: the SHA-256 of the data, if it is known; otherwise all data are read to compute it.
+            blocks of consecutive rows (`sgtune.samplers.minibatch`). None: they are in random order already. Rows of a
+            source are shuffled in its blocks.
+        checksum: the SHA-256 of the data, if it is known; otherwise all data are read to compute it. Rows of a source
+            are checked at the same time, without it only those that are used.
 
     Returns:
         The model. Its MAP is found when it is first needed.
@@ -178,8 +182,9 @@ def define_model(
             position has an integer leaf; a function returns a wrong shape; the value of a row changes when other rows
             join its batch; or a value is not allowed.
     """
-    data = as_columns(data)
-    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(data)]
+    is_source = isinstance(data, RowSource)
+    data = data if is_source else as_columns(data)
+    shapes = [(len(data),)] if is_source else [np.shape(leaf) for leaf in jax.tree.leaves(data)]
     if not shapes or any(shape[:1] != shapes[0][:1] or not shape for shape in shapes):
         raise InputError(f"data: model {name!r} needs arrays that share a leading axis of N rows")
     n_data = check_integer("data: number of rows", shapes[0][0], at_least=1)
@@ -187,13 +192,17 @@ def define_model(
     if max_lockstep is not None:
         check_integer("max_lockstep", max_lockstep, at_least=1)
     if checksum is None:
-        checksum = _checksum(jax.tree.leaves(data))
+        checksum = _checksum(_checked_columns(data) if is_source else map(_column, jax.tree.leaves(data)))
     order = None
-    if shuffle_seed is not None:
-        order = np.random.default_rng(shuffle_seed).permutation(n_data)
-        data = jax.tree.map(lambda leaf: leaf[order], data)
-    rows = jax.tree.map(in_single_precision, data)
-    data = jax.tree.map(jnp.asarray, rows)
+    if is_source:
+        data = StoredRows(data.shuffled(shuffle_seed))
+        rows = data.take(np.arange(min(3, n_data)))
+    else:
+        if shuffle_seed is not None:
+            order = np.random.default_rng(shuffle_seed).permutation(n_data)
+            data = jax.tree.map(lambda leaf: leaf[order], data)
+        rows = jax.tree.map(in_single_precision, data)
+        data = jax.tree.map(jnp.asarray, rows)
     if any(leaf.dtype.itemsize == 8 for leaf in jax.tree.leaves(jax.eval_shape(init, jax.random.key(0)))):
         init = _InSinglePrecision(init)
     model = Model(
@@ -218,7 +227,7 @@ def define_model(
     if getattr(prior, "shape", None) != ():
         raise InputError(f"log_prior: model {name!r} gives {prior}; it must give one number")
     # Only shapes are needed; slicing the arrays would make JAX compile a program for each.
-    two = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data)
+    two = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), rows)
     per_datum = jax.eval_shape(log_likelihood, model.position_shape, two)
     if per_datum.shape != (min(2, n_data),):
         raise InputError(
@@ -283,11 +292,22 @@ def from_log_densities(
     )
 
 
-def _checksum(leaves: list[np.ndarray]) -> str:
+def _column(leaf: np.ndarray) -> tuple[np.dtype, tuple, list[np.ndarray]]:
+    return leaf.dtype, leaf.shape, [leaf]
+
+
+def _checked_columns(source: RowSource) -> Iterator[tuple[np.dtype, tuple, Iterator[np.ndarray]]]:
+    """Dtype, shape and blocks of rows of each leaf; all are checked while they pass."""
+    for name, dtype, shape, blocks in source.columns():
+        yield dtype, shape, checked_blocks(name, blocks)
+
+
+def _checksum(columns: Iterable[tuple[np.dtype, tuple, Iterable[np.ndarray]]]) -> str:
     digest = hashlib.sha256()
-    for leaf in leaves:
-        digest.update(f"{leaf.dtype}{leaf.shape}".encode())
-        digest.update(np.ascontiguousarray(leaf).data)
+    for dtype, shape, blocks in columns:
+        digest.update(f"{dtype}{shape}".encode())
+        for block in blocks:
+            digest.update(np.ascontiguousarray(block).data)
     return digest.hexdigest()
 
 

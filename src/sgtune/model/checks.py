@@ -2,7 +2,7 @@
 of another model."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,15 @@ from jaxtyping import PyTree
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision
 
-__all__ = ["as_columns", "check_leaves", "check_rows", "check_saved", "in_single_precision", "saved_facts"]
+__all__ = [
+    "as_columns",
+    "check_leaves",
+    "check_rows",
+    "check_saved",
+    "checked_blocks",
+    "in_single_precision",
+    "saved_facts",
+]
 
 LARGEST_LOSS = 1e-3
 """In sds of its column: a column whose values move further in float32 is refused."""
@@ -70,6 +78,50 @@ def _check_numbers(name: str, array: np.ndarray) -> None:
         )
     if array.ndim == 0:
         return  # refused by its shape
+    for _ in checked_blocks(name, [array]):
+        pass
+
+
+def checked_blocks(name: str, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """The blocks of rows of one array, which are checked while they pass.
+
+    Raises:
+        InputError: as `as_columns`.
+    """
+    n_rows, mean, squares, lost, largest = 0, 0.0, 0.0, 0.0, 0.0
+    for block in blocks:
+        _check_integers(name, block)
+        if block.dtype.kind == "f":
+            _check_missing(name, np.isnan(block))
+        if block.dtype == np.float64 and block.size:
+            columns = block.reshape(len(block), -1)
+            with np.errstate(over="ignore", invalid="ignore"):
+                lost = np.maximum(lost, np.abs(columns - columns.astype(np.float32)).max(axis=0))
+                largest = np.maximum(largest, np.abs(columns).max(axis=0))
+                # The sum of squares about the mean of all rows so far (Chan, Golub and LeVeque 1983).
+                n, own, n_rows = n_rows, columns.mean(axis=0), n_rows + len(columns)
+                squares = (
+                    squares
+                    + columns.var(axis=0) * len(columns)
+                    + (own - mean) ** 2 * n * len(columns) / n_rows
+                )
+                mean = mean + (own - mean) * len(columns) / n_rows
+        yield block
+    if n_rows:
+        with np.errstate(invalid="ignore"):
+            sd = np.sqrt(squares / n_rows)
+        # inf is a number of both kinds, and a constant column has nothing to tell apart.
+        too_much = np.isfinite(largest) & (lost > LARGEST_LOSS * sd) & (sd > 1e-12 * largest)
+        if too_much.any():
+            worst = int(np.argmax(too_much))
+            which = repr(name) if block.ndim == 1 else f"column {worst} of {name!r}"
+            raise InputError(
+                f"data: {which} loses its values in float32: they move by up to {lost[worst]:.2g}, and their sd is "
+                f"{sd[worst]:.2g}; subtract its mean and divide by its sd"
+            )
+
+
+def _check_integers(name: str, array: np.ndarray) -> None:
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
         bounds = np.iinfo(np.int32 if array.dtype.kind == "i" else np.uint32)
         for worst in (array.min(), array.max()):
@@ -78,22 +130,6 @@ def _check_numbers(name: str, array: np.ndarray) -> None:
                     f"data: {name!r} has the integer {worst}, which 32 bits do not hold; number the values from 0, "
                     "or pass centred and scaled floats"
                 )
-    if array.dtype.kind == "f":
-        _check_missing(name, np.isnan(array))
-    if array.dtype == np.float64 and array.size:
-        columns = array.reshape(len(array), -1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            lost = np.abs(columns - columns.astype(np.float32)).max(axis=0)
-            sd, largest = columns.std(axis=0), np.abs(columns).max(axis=0)
-        # inf is a number of both kinds, and a constant column has nothing to tell apart.
-        too_much = np.isfinite(largest) & (lost > LARGEST_LOSS * sd) & (sd > 1e-12 * largest)
-        if too_much.any():
-            worst = int(np.argmax(too_much))
-            which = repr(name) if array.ndim == 1 else f"column {worst} of {name!r}"
-            raise InputError(
-                f"data: {which} loses its values in float32: they move by up to {lost[worst]:.2g}, and their sd is "
-                f"{sd[worst]:.2g}; subtract its mean and divide by its sd"
-            )
 
 
 def in_single_precision(array: np.ndarray | jax.Array) -> np.ndarray | jax.Array:

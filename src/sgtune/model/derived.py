@@ -12,9 +12,13 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from sgtune.model import Found, Model
+from sgtune.model.rows import StoredRows
 from sgtune.support.errors import InputError, check_number
 
 __all__ = ["hold_out", "localise", "temper"]
+
+MOST_HELD = 2**30
+"""Bytes of rows of a source that are held out: test data are in memory."""
 
 
 def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
@@ -45,18 +49,35 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
     kept = model.found.held_out
     if fraction not in kept:
         n_left = model.n_data - n_held
-        # NumPy slices, because JAX would compile a program for each.
-        rows = jax.tree.map(np.asarray, model.data)
+        data, held = _split(model.data, n_left, name)
         kept[fraction] = replace(
             model,
             name=f"{model.name}-without-{fraction:g}",
-            data=jax.tree.map(lambda leaf: jnp.asarray(leaf[:n_left]), rows),
-            test_data=model.as_test(jax.tree.map(lambda leaf: leaf[n_left:], rows)),
+            data=data,
+            test_data=model.as_test(held),
             row_numbers=None if model.row_numbers is None else model.row_numbers[:n_left],
             checksum=hashlib.sha256(f"{model.checksum} without {n_held}".encode()).hexdigest(),
             found=Found(position_shape=model.found.position_shape),
         )
     return kept[fraction]
+
+
+def _split(data: PyTree, n_left: int, name: str) -> tuple[PyTree, PyTree]:
+    """The first ``n_left`` rows, and the others as NumPy arrays."""
+    if isinstance(data, StoredRows):
+        n_held = data.n_rows - n_left
+        if n_held * data.row_bytes > MOST_HELD:
+            raise InputError(
+                f"{name}: {n_held} rows of a source are {n_held * data.row_bytes / 2**30:.1f} GB in memory; at most "
+                f"{MOST_HELD / 2**30:.0f} are allowed"
+            )
+        return data.window(n_left), data.take(np.arange(n_left, data.n_rows))
+    # NumPy slices, because JAX would compile a program for each.
+    rows = jax.tree.map(np.asarray, data)
+    return (
+        jax.tree.map(lambda leaf: jnp.asarray(leaf[:n_left]), rows),
+        jax.tree.map(lambda leaf: leaf[n_left:], rows),
+    )
 
 
 @dataclass(frozen=True)

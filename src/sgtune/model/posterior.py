@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from sgtune.model import Model
 from sgtune.model.positions import flatten, from_matrix, to_matrix
+from sgtune.model.rows import bytes_of_row, named_faults, number_of_rows, rows_between, tile_of_rows
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision, quick_jit
 
@@ -33,7 +34,6 @@ __all__ = [
     "scores",
     "sum_of_gradients",
     "sum_over_tiles",
-    "take_rows",
     "value_and_score",
     "values_and_scores",
 ]
@@ -129,13 +129,6 @@ def _shared(model: Model, rows: Float[np.ndarray, "n D"]) -> tuple[Density, PyTr
     return Density((model.log_prior, model.log_likelihood), shapes, *unit), rows
 
 
-def take_rows(data: PyTree, places: Int[np.ndarray, " k"]) -> PyTree:
-    """The rows of ``data`` at ``places``. On a CPU NumPy takes them: JAX would compile six programs for each shape."""
-    if jax.default_backend() == "cpu":
-        data = jax.tree.map(np.asarray, data)
-    return jax.tree.map(lambda leaf: leaf[places], data)
-
-
 def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int | None = None) -> PyTree:
     """Sum of ``function(rows)`` over blocks of ``tile`` consecutive rows of ``data``, the last one shorter.
 
@@ -144,15 +137,13 @@ def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int
 
     Kahan's compensation keeps the float32 error of the sum as small as the error of one tile.
     """
-    leaves = jax.tree.leaves(data)
-    n_rows = leaves[0].shape[0]
+    n_rows = number_of_rows(data)
     if tile is None:
-        row_bytes = sum(leaf.dtype.itemsize * leaf.size // n_rows for leaf in leaves)
-        tile = TILE_OF_SMALL_ROWS if row_bytes <= SMALL_ROW_BYTES else TILE
+        tile = TILE_OF_SMALL_ROWS if bytes_of_row(data) <= SMALL_ROW_BYTES else TILE
         tile *= 1 if jax.default_backend() == "cpu" else TILES_OF_ACCELERATOR
     n_tiles, remainder = divmod(n_rows, tile)
     if n_tiles == 0:
-        return function(data)
+        return function(rows_between(data, 0, n_rows))
 
     def add(total, lost, term):
         term = jax.tree.map(jnp.subtract, term, lost)
@@ -160,14 +151,13 @@ def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int
         return new, jax.tree.map(lambda new, total, term: (new - total) - term, new, total, term)
 
     def body(carry, i):
-        rows = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, i * tile, tile), data)
-        return add(*carry, function(rows)), None
+        return add(*carry, function(tile_of_rows(data, i, tile))), None
 
-    shapes = jax.eval_shape(function, jax.tree.map(lambda leaf: leaf[:tile], data))
+    shapes = jax.eval_shape(lambda: function(rows_between(data, 0, tile)))
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     (total, lost), _ = jax.lax.scan(body, (zeros, zeros), jnp.arange(n_tiles))
     if remainder:
-        total, _ = add(total, lost, function(jax.tree.map(lambda leaf: leaf[n_tiles * tile :], data)))
+        total, _ = add(total, lost, function(rows_between(data, n_tiles * tile, remainder)))
     return total
 
 
@@ -232,6 +222,7 @@ def _values_and_scores(density, positions, data):
     return jax.vmap(lambda position: value_and_score(density, position, data))(positions)
 
 
+@named_faults()
 def values_and_scores(
     model: Model, positions: Float[np.ndarray, "n D"]
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n D"]]:
@@ -245,6 +236,7 @@ def values_and_scores(
     return found[:, 0], found[:, 1:]
 
 
+@named_faults()
 def scores(model: Model, positions: PyTree) -> Float[np.ndarray, "n D"]:
     """Gradients of the full-data log posterior at n positions: flat rows, or a position with a leading axis.
 
@@ -305,6 +297,7 @@ def _hessian_products(density, position, directions, data):
     return sum_over_tiles(of_rows, data), jax.vmap(partial(product, density.log_prior))(directions)
 
 
+@named_faults()
 def hessian_products(
     model: Model, position: PyTree, directions: Float[np.ndarray, "k D"], data: PyTree | None = None
 ) -> tuple[Float[np.ndarray, "k D"], Float[np.ndarray, "k D"]]:

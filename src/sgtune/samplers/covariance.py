@@ -20,6 +20,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PyTree
 
 from sgtune.model.posterior import Density, sum_over_tiles
+from sgtune.model.rows import number_of_rows
 from sgtune.support.errors import InputError, check_choice, check_integer
 
 __all__ = [
@@ -111,7 +112,7 @@ def noise_covariance(
     Returns:
         Variances ``(D,)``, or the matrix ``(D, D)``, in the order of `ravel_pytree`.
     """
-    n = jax.tree.leaves(batch)[0].shape[0]
+    n = number_of_rows(batch)
     factor = n_data * (n_data - n) / n
     return factor * empirical_covariance(density, position, batch, sums, form, centre)
 
@@ -133,7 +134,7 @@ def empirical_covariance(
     Returns:
         The diagonal of V, ``(D,)``, or V itself, ``(D, D)``, in the order of `ravel_pytree`.
     """
-    n = jax.tree.leaves(batch)[0].shape[0]
+    n = number_of_rows(batch)
     mean = ravel_pytree(sums)[0] / n
 
     def log_likelihood(position, row):

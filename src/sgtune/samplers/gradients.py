@@ -25,6 +25,7 @@ from sgtune.model.posterior import (
     scores,
     sum_of_gradients,
 )
+from sgtune.model.rows import first_rows, named_faults, number_of_rows
 from sgtune.samplers.covariance import Covariance, check_covariance, no_covariance, noise_covariance
 from sgtune.samplers.minibatch import draw_minibatch
 from sgtune.support.errors import InputError, check_number
@@ -73,7 +74,7 @@ def _no_state(constants: PyTree, position: PyTree) -> tuple:
 
 
 def _n_data(constants: dict) -> int:
-    return jax.tree.leaves(constants["data"])[0].shape[0]
+    return number_of_rows(constants["data"])
 
 
 def _from_batch(
@@ -84,7 +85,7 @@ def _from_batch(
     if "centre" in constants:
         sums = jax.tree.map(jnp.subtract, sums, sum_of_gradients(density, constants["centre"], batch))
     exact = exact_part(density, constants, position)
-    weight = _n_data(constants) / jax.tree.leaves(batch)[0].shape[0]
+    weight = _n_data(constants) / number_of_rows(batch)
     return jax.tree.map(lambda e, s: e + weight * s, exact, sums), sums
 
 
@@ -192,6 +193,7 @@ def subset_rows(fraction: float, n_data: int) -> int:
     return max(1, round(check_number("fraction", fraction, above=0, at_most=1) * n_data))
 
 
+@named_faults()
 def subset_scores(
     model: Model, positions: Float[np.ndarray, "n D"], fraction: float, centre: PyTree
 ) -> Float[np.ndarray, "n D"]:
@@ -212,7 +214,7 @@ def subset_scores(
     n_rows = subset_rows(fraction, model.n_data)
     if n_rows == model.n_data:
         return scores(model, positions)
-    rows = jax.tree.map(lambda leaf: leaf[:n_rows], model.data)
+    rows = first_rows(model.data, n_rows)
     weight = jnp.float32(model.n_data / n_rows)
 
     def run(matrix):
@@ -240,6 +242,7 @@ CHUNK = 64
 """Draws in one call of the compiled program."""
 
 
+@named_faults()
 def stochastic_scores(
     model: Model,
     draws: Float[np.ndarray, "n d"],

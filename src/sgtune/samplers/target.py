@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.model import Model
 from sgtune.model.posterior import Density, density_of, log_posterior, sum_over_tiles, value_and_score
+from sgtune.model.rows import named_faults, number_of_rows
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.minibatch import draw_minibatch
 from sgtune.support.errors import InputError
@@ -53,24 +54,32 @@ def target_of(
     constants: dict,
     batch_size: int,
     minibatch_key: Callable[[Any], PRNGKeyArray],
+    minibatch: Callable[[Any], PyTree] | None = None,
 ) -> Target:
     """The target of one step, of ``constants`` that may be traced.
 
     Args:
         constants: the estimator's constants, with an ``offset`` if log densities are needed.
         minibatch_key: ``i -> key`` of the i-th minibatch of the step.
+        minibatch: ``i -> rows`` of this minibatch, where the data are not in memory but these rows are.
     """
+    data = constants["data"]
+
+    def drawn(i):
+        key = minibatch_key(i)
+        if minibatch is None:
+            return constants, key
+        return constants | {"data": data.with_minibatch(key, minibatch(i))}, key
 
     def gradient(position, i, estimator_state):
-        return estimator.estimate(density, constants, minibatch_key(i), position, batch_size, estimator_state)
+        return estimator.estimate(density, *drawn(i), position, batch_size, estimator_state)
 
     def gradient_with_covariance(position, i, estimator_state, form):
         return estimator.estimate_with_covariance(
-            density, constants, minibatch_key(i), position, batch_size, estimator_state, form
+            density, *drawn(i), position, batch_size, estimator_state, form
         )
 
-    data = constants["data"]
-    n_data = jax.tree.leaves(data)[0].shape[0]
+    n_data = number_of_rows(data)
     of_covariance = {"gradient_with_covariance": gradient_with_covariance, "fraction": batch_size / n_data}
     if "offset" not in constants:
         return Target(gradient, **of_covariance)
@@ -80,7 +89,8 @@ def target_of(
         def of_rows(rows):
             return jnp.sum(density.log_likelihood(position, rows) - offset)
 
-        batch = draw_minibatch(minibatch_key(i), data, batch_size)
+        known, key = drawn(i)
+        batch = draw_minibatch(key, known["data"], batch_size)
         return density.log_prior(position) + n_data / batch_size * sum_over_tiles(of_rows, batch)
 
     return Target(
@@ -97,6 +107,7 @@ _log_density = jax.jit(log_posterior)
 _log_density_and_gradient = jax.jit(value_and_score)
 
 
+@named_faults()
 def offset_at(model: Model, centre: PyTree) -> Float[Array, ""]:
     """log pi(centre) / N, in one pass over the data: with this offset the log density at ``centre`` is about 0.
 

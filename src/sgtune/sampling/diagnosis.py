@@ -26,6 +26,7 @@ from sgtune.model import Model
 from sgtune.model.positions import from_matrix, to_matrix, unflatten
 from sgtune.model.posterior import Density, density_of, scores
 from sgtune.model.preconditioner import Preconditioner
+from sgtune.model.rows import number_of_rows, rows_between
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import stochastic_scores
 from sgtune.sampling.lockstep import data_terms, shared_constants
@@ -353,7 +354,7 @@ def _scored(
 
 @jax.jit
 def _log_densities(density: Density, positions: PyTree, data: PyTree) -> Array:
-    rows = jax.tree.map(lambda leaf: leaf[:DENSITY_ROWS], data)
+    rows = rows_between(data, 0, min(DENSITY_ROWS, number_of_rows(data)))
     return jax.lax.map(lambda p: density.log_prior(p) + jnp.sum(density.log_likelihood(p, rows)), positions)
 
 

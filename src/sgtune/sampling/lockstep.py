@@ -24,9 +24,11 @@ from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.model.positions import flatten, from_matrix, unflatten
 from sgtune.model.posterior import density_of
+from sgtune.model.rows import StoredRows, named_faults
 from sgtune.samplers import Sampler, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.target import Target, offset_at, target_of
+from sgtune.sampling.ahead import Ahead, Reader
 from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of, static_numbers
 from sgtune.support.errors import InputError
 from sgtune.support.machine import compiler_options, cores
@@ -78,7 +80,11 @@ class Program(NamedTuple):
         def key_of(i):
             return jax.random.fold_in(step_key, i) if self.sampler.has_leapfrog else step_key
 
-        return target_of(constants["density"], self.estimator, constants, self.batch_size, key_of)
+        def rows_of(i):
+            return constants["ahead"].minibatch(step, i if self.sampler.has_leapfrog else 0)
+
+        known = rows_of if "ahead" in constants else None
+        return target_of(constants["density"], self.estimator, constants, self.batch_size, key_of, known)
 
 
 def mapped_axes(hyperparameters: dict) -> dict:
@@ -251,6 +257,7 @@ class Lockstep:
         )
         self.steps_done = 0
         self._run: Callable | None = None
+        self._own_reader: Reader | None = None
         if is_started:
             init_keys = named_keys(seed, [("init", *name) for name in names])
             self.begin(init_keys, from_matrix(model, starts))
@@ -285,6 +292,7 @@ class Lockstep:
         start = map_position(model) if position is None else position
         return cls(model, sampler_name, arms, start=start, constants=constants, **options)
 
+    @named_faults()
     def begin(self, keys: Key[Array, " w"], positions: PyTree, check: bool = True) -> None:
         """Put the chains at ``positions`` (leading axis W); what else is random in their states is from ``keys``.
 
@@ -322,6 +330,7 @@ class Lockstep:
         )
         if self.minibatch_key.ndim:
             other.minibatch_key = minibatch_key
+            other._own_reader = None
         other.constants = self.constants | own
         other.hyperparameters = self.hyperparameters | numbers
         other._run = None
@@ -338,32 +347,78 @@ class Lockstep:
         return are_finite(self.states.position)
 
     @property
+    def _reader(self) -> Reader | None:
+        """Of minibatches whose rows are not in memory, unless a step has all data, or too much of it."""
+        data = self.constants.get("data")
+        if not isinstance(data, StoredRows) or self.program.batch_size == data.n_rows:
+            return None
+        if self._own_reader is None:
+            has_leapfrog, arm = self.sampler.has_leapfrog, self.arms[0]
+            each = self.sampler.gradients_per_step(arm.n_leapfrog) if has_leapfrog else 1
+            self._own_reader = Reader(data, arm.batch_size, self.minibatch_key, each, has_leapfrog)
+        return self._own_reader if self._own_reader.is_possible else None
+
+    @property
+    def _running(self) -> Program:
+        """The program of `advance`: chains with their own minibatches have their own rows."""
+        if self._reader is None or not self.minibatch_key.ndim:
+            return self.program
+        return self.program._replace(own=(*self.program.own, "ahead"))
+
+    @property
     def shape(self) -> tuple:
         """The key of the compiled program: ensembles with equal keys share it."""
         leaves, structure = jax.tree.flatten(self._arguments([]))
-        return (self.program, structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves))
+        return (self._running, structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves))
 
     def compile(self) -> None:
         """Compile the program of this shape if no ensemble has done so yet in this process."""
         shape = self.shape
         if shape not in _compiled:
             start = perf_counter()
-            lowered = _jitted_advance.lower(self.program, *self._arguments([]))
+            lowered = _jitted_advance.lower(self._running, *self._arguments([]))
             _compiled[shape] = lowered.compile(compiler_options())
             _seconds_to_compile[shape] = perf_counter() - start
         self._run = _compiled[shape]
 
-    def _arguments(self, gaps: Sequence[int] | Int[np.ndarray, " k"]) -> tuple:
+    def _arguments(self, gaps: Sequence[int] | Int[np.ndarray, " k"], ahead: Ahead | None = None) -> tuple:
+        """Without ``ahead``, shapes stand for rows that a reader would give."""
+        constants = self.constants
+        if self._reader is not None:
+            constants = constants | {"ahead": self._reader.shapes if ahead is None else ahead}
         padded = np.zeros(self.program.length, np.int32)
         padded[: len(gaps)] = gaps
         counts = (np.int32(self.steps_done), np.int32(len(gaps)), padded)
-        return (self.constants, self.states, self.hyperparameters, self.keys, self.minibatch_key, *counts)
+        return (constants, self.states, self.hyperparameters, self.keys, self.minibatch_key, *counts)
 
+    @named_faults()
     def _call(self, gaps: Sequence[int] | Int[np.ndarray, " k"]) -> np.ndarray:
-        """One call of the program: a draw after each of ``gaps``, in steps. Blocks until done."""
+        """A draw after each of ``gaps``, in steps, by one call of the program, or one for all rows that are read ahead
+        at a time. Blocks until done."""
         if self._run is None:
             self.compile()
-        self.states, draws = self._run(*self._arguments(gaps))
+        if self._reader is None:
+            return self._call_once(gaps)
+        if not len(gaps):
+            # Who compiles before a clock starts has the first rows read, too.
+            self._reader.at(self.steps_done)
+        kept, done, chunks = self.steps_done + np.cumsum(gaps, dtype=np.int64), 0, []
+        while done < len(kept):
+            ahead, until = self._reader.at(self.steps_done)
+            until = min(until, int(kept[-1]))
+            ready = int(np.searchsorted(kept, until, side="right"))
+            stops = kept[done:ready]
+            if ready == done or stops[-1] < until:
+                stops = np.append(stops, until)
+            chunks.append(self._call_once(np.diff(stops, prepend=self.steps_done), ahead)[: ready - done])
+            done = ready
+        return np.concatenate([np.empty((0, self.width, self.model.dimension), np.float32), *chunks])
+
+    def _call_once(
+        self, gaps: Sequence[int] | Int[np.ndarray, " k"], ahead: Ahead | None = None
+    ) -> np.ndarray:
+        """`_call` by one call of the program."""
+        self.states, draws = self._run(*self._arguments(gaps, ahead))
         self.steps_done += int(np.sum(gaps))
         # Copied: a view of one draw would keep the whole buffer of the program, up to CHUNK_BYTES, alive.
         return np.asarray(draws)[: len(gaps)].copy()

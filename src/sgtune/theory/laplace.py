@@ -12,7 +12,7 @@ Second moments of draws show where the theory's assumption, a posterior close to
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import jax
@@ -32,8 +32,8 @@ from sgtune.model.posterior import (
     density_of,
     negative_hessian,
     sum_over_tiles,
-    take_rows,
 )
+from sgtune.model.rows import named_faults, number_of_rows, rows_between, take_rows
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision, quick_jit
@@ -92,6 +92,7 @@ def directions_of(model: Model, seed: int = 0) -> Directions:
     return laplace_of(model, seed).directions
 
 
+@named_faults()
 def laplace_of(model: Model, seed: int = 0) -> Laplace:
     """Curvature and gradient noise of ``model`` at its MAP, which is found first if necessary.
 
@@ -202,9 +203,9 @@ def _hessian_variances(
     if n_data <= MOST_HESSIANS:
         return _variances(sums, model.data, size)
     weights = (1 / curvature).astype(np.float32)
-    changes = np.sum(
-        [_changes(model, unflatten(model, np.float32(point)), axes, weights) for point in points], axis=0
-    )
+    # Added up one by one: each has N numbers.
+    each = (_changes(model, unflatten(model, np.float32(point)), axes, weights) for point in points)
+    changes = reduce(np.add, each)
     order = np.argsort(-changes, kind="stable")
     largest, others = order[: MOST_HESSIANS // 2], order[MOST_HESSIANS // 2 :]
     chosen = rng.choice(others, MOST_HESSIANS // 2, replace=False)
@@ -225,7 +226,8 @@ def _changes(
     found = np.empty(model.n_data)
     for start in range(0, model.n_data, chunk):
         places = np.minimum(np.arange(start, start + chunk), model.n_data - 1)
-        some = model.data if chunk == model.n_data else take_rows(model.data, places)
+        is_all = chunk == model.n_data
+        some = rows_between(model.data, 0, chunk) if is_all else take_rows(model.data, places)
         sizes = _row_changes(density_of(model), point, map_position(model), axes, weights, some)
         found[start : start + chunk] = np.asarray(sizes)[: model.n_data - start]
     return found
@@ -249,7 +251,7 @@ def _variances(
     """Variances (divisor m - 1) over m rows of k = ``size`` numbers. ``sums(rows, weights)`` gives their sums and the
     sums of squares; weights are 1, and 0 for rows that pad a chunk. For gradients at the mode, or differences from
     them, the mean is not larger than the sd, so float32 loses nothing."""
-    n_rows = jax.tree.leaves(rows)[0].shape[0]
+    n_rows = number_of_rows(rows)
     totals = _totals(sums, rows, size)
     mean = totals[0] / n_rows
     return np.maximum(totals[1] / n_rows - mean**2, 0.0) * (n_rows / max(n_rows - 1, 1))
@@ -257,12 +259,13 @@ def _variances(
 
 def _totals(sums: Callable, rows: PyTree, size: int) -> Float[np.ndarray, "2 k"]:
     """Sums over all rows, in float64."""
-    n_rows = jax.tree.leaves(rows)[0].shape[0]
+    n_rows = number_of_rows(rows)
     chunk = min(n_rows, max(1, CHUNK_FLOATS // size))
     totals = np.zeros((2, size))
     for start in range(0, n_rows, chunk):
         places = np.arange(start, start + chunk)
-        some = rows if chunk == n_rows else take_rows(rows, np.minimum(places, n_rows - 1))
+        is_all = chunk == n_rows
+        some = rows_between(rows, 0, chunk) if is_all else take_rows(rows, np.minimum(places, n_rows - 1))
         found = sums(some, (places < n_rows).astype(np.float32))
         totals += np.stack([np.asarray(part, np.float64).ravel() for part in found])
     return totals

@@ -20,8 +20,9 @@ from sgtune.mode.coordinates import HESSIAN, lower_triangle, precondition
 from sgtune.mode.curvature import LARGEST_FACTOR
 from sgtune.model import Model
 from sgtune.model.derived import hold_out
-from sgtune.model.posterior import LARGE_DIMENSION, hessian_products, take_rows
+from sgtune.model.posterior import LARGE_DIMENSION, hessian_products
 from sgtune.model.preconditioner import Preconditioner
+from sgtune.model.rows import take_rows
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import chain_numbers, shape_of
 from sgtune.sampling.budget import Budget, CostTable

@@ -173,50 +173,45 @@ def test_bad_input_ends_a_job_with_one_line_for_the_user_and_keeps_its_pieces(
     assert (tmp_path / "parts/piece.json").exists()
 
 
-HOLDS_A_LOG = """
+WORKS = """
 import sys
 from types import SimpleNamespace
-from sgtune.study.pipeline.job import _open_log
-_open_log(SimpleNamespace(log=[sys.argv[1]]))
-print("at work", flush=True)
-print("ready", file=sys.__stdout__, flush=True)
+from sgtune.study.pipeline.job import _claim
+_claim(SimpleNamespace(log=["results/trial/logs/job.log"]))
+print("ready", flush=True)
 sys.stdin.read()
 """
 
 
 def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, monkeypatch, capfd):
-    """As one does whose Snakemake was killed on a cluster; where it is, the log's first line says."""
+    """As one does whose Snakemake was killed on a cluster; the next Snakemake has deleted its log."""
 
     def end(status):
         raise SystemExit(status)
 
-    log = tmp_path / "logs/job.log"
-    rule = SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", log=[str(log)], threads=1)
+    rule = SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", threads=1)
     rule.input = rule.params = rule.wildcards = Named()
+    rule.log = ["results/trial/logs/job.log"]
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLURM_JOB_ID", "45")
     monkeypatch.setattr(module, "PATIENCE", 0)
     monkeypatch.setattr(os, "_exit", end)
     monkeypatch.setattr(sys, "stdout", sys.stdout)
     monkeypatch.setattr(sys, "stderr", sys.stderr)
-    command = [sys.executable, "-c", HOLDS_A_LOG, str(log)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", WORKS], text=True, **pipes) as other:
         assert other.stdout.readline() == "ready\n"
-        before = log.read_text("utf-8")
-        assert before.splitlines() == [
-            f"process {other.pid} on {socket.gethostname()}, Slurm job 45",
-            "at work",
-        ]
         with pytest.raises(SystemExit, match="1"), module.job(rule):
             pytest.fail("a second job began")
-        (line,) = [
+        (line,) = {
             text for text in capfd.readouterr().err.splitlines() if text.startswith("Error in a_rule: ")
-        ]
-        assert f"another process makes the same results ({before.splitlines()[0]})" in line
-        assert log.read_text("utf-8") == before
+        }
+        owner = f"process {other.pid} on {socket.gethostname()}, Slurm job 45"
+        assert f"another process makes the same results ({owner})" in line
         other.kill()
     with module.job(rule, saved=False):
         pass
-    assert log.read_text("utf-8").startswith(f"process {os.getpid()} on ")
+    assert Path(rule.log[0]).read_text("utf-8").startswith(f"process {os.getpid()} on ")
 
 
 def test_a_terminal_without_the_letters_of_a_line_shows_the_others(monkeypatch):

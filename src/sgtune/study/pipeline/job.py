@@ -3,6 +3,7 @@ compiles and runs its programs."""
 
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 JUDGED_BY = ("data", "map", "laplace", "ood", "cost", "reference")
 """The input files of which all pieces of a job are made."""
 
+LOCKS = Path("results", ".cache", "locks")
 PATIENCE = 10.0
 """Seconds after which a job does not wait any longer for another one that makes the same results: one whose Snakemake
 was killed ends within two."""
@@ -194,6 +196,7 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
     ``saved``: whether a copy of its results is saved; not for results that are made again from downloads or in seconds.
     """
     try:
+        _claim(snakemake)
         _open_log(snakemake)
         _end_with_workflow()
         set_up_xla(snakemake.threads, Path("results", ".cache", "jax"))
@@ -259,31 +262,49 @@ def _process(pid: int) -> str | None:
     return None if state == "Z" else f"{pid} {fields[18]}"
 
 
-def _open_log(snakemake) -> None:
-    """Send standard output, standard error and logging to the job's log file, line by line.
+def _claim(snakemake) -> None:
+    """Lock the job's results until this process ends: on a cluster a job runs on when Snakemake is killed, and a second
+    one would write into the same files.
 
-    The log is locked until the process ends, and its first line names the process: on a cluster a job runs on when
-    Snakemake is killed, and a second one would write into the same files.
+    The locks are files in `LOCKS`, named after the jobs' logs, and name their owners. They are none of the job's own
+    files, because a Snakemake that is started again deletes these.
 
     Raises:
-        InputError: another process holds the log.
+        InputError: another process has the lock.
     """
     if not snakemake.log:
         return
-    path = Path(snakemake.log[0])
+    path = LOCKS / re.sub(r"[^A-Za-z0-9.=-]+", "_", str(snakemake.log[0]))
     path.parent.mkdir(parents=True, exist_ok=True)
-    log = open(path, "a", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
+    file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - open until the job ends
     until = perf_counter() + PATIENCE
-    while not _locked(log):
+    while not _locked(file):
         if perf_counter() > until:
-            owner = path.read_text("utf-8").partition("\n")[0]
-            raise InputError(
-                f"{path}: another process makes the same results ({owner}); wait for it or cancel it"
-            )
+            owner = path.read_text("utf-8").strip()
+            raise InputError(f"another process makes the same results ({owner}); wait for it or cancel it")
         sleep(0.2)
-    log.truncate(0)
+    file.truncate(0)
+    print(_name_of_process(), file=file, flush=True)
+    _held.append(file)
+
+
+_held: list[TextIO] = []
+"""Locks, which would end with the last reference to their files."""
+
+
+def _name_of_process() -> str:
     cluster = f", Slurm job {os.environ['SLURM_JOB_ID']}" if "SLURM_JOB_ID" in os.environ else ""
-    print(f"process {os.getpid()} on {gethostname()}{cluster}", file=log)
+    return f"process {os.getpid()} on {gethostname()}{cluster}"
+
+
+def _open_log(snakemake) -> None:
+    """Send standard output, standard error and logging to the job's log file, line by line; the first names the
+    process."""
+    if not snakemake.log:
+        return
+    Path(snakemake.log[0]).parent.mkdir(parents=True, exist_ok=True)
+    log = open(snakemake.log[0], "w", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
+    print(_name_of_process(), file=log)
     sys.stdout = sys.stderr = log
     logging.basicConfig(
         stream=log, level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
