@@ -121,8 +121,9 @@ def test_chains_are_named_and_parameters_that_the_model_calls_otherwise():
     )
     axes = run.plot()
     assert {row[0].get_ylabel() for row in axes} == {"mean", "sd\n(unconstrained)"}
-    assert [text.get_text() for text in axes[0, 0].get_legend().get_texts()] == ["chain 0", "chain 1"]
-    assert run[0].plot()[0, 0].get_legend() is None
+    (legend,) = axes[0, 0].figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["chain 0", "chain 1"]
+    assert not run[0].plot()[0, 0].figure.legends
 
 
 def test_parameters_that_were_named_are_red_and_the_worst_is_at_the_top():

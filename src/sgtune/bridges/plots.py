@@ -110,7 +110,8 @@ def plot_race(rungs: "pd.DataFrame", best: Mapping[str, Any] | None) -> np.ndarr
             low, high = scale.get_view_interval()
             # Within a decade and a half powers of ten are too few labels, and all minor ticks too many.
             scale.set_major_locator(ticker.LogLocator(subs=(1, 3) if high < 30 * low else (1,)))
-            scale.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+            plain = ticker.FuncFormatter(lambda value, _: f"{value:g}")
+            scale.set_major_formatter(plain if high < 2_000 * low else ticker.LogFormatterMathtext())
             scale.set_minor_formatter(ticker.NullFormatter())
     axes[0, 0].set_ylabel("discrepancy")
     if others and groups:
@@ -158,19 +159,20 @@ def plot_chains(chains: Float[np.ndarray, "c n k"], names: Sequence[str], stride
             good = chain[np.isfinite(chain)]
             if len(good) > 1 and np.ptp(good) > 0:
                 seaborn.kdeplot(y=good, ax=row[1], color=colour, fill=n_chains == 1)
-        row[0].set_ylabel(name)
+        # Long names do not run into the next row's.
+        row[0].set_ylabel(name, rotation=0, ha="right", va="center")
         row[0].margins(x=0)
         row[1].set(xlabel="", ylabel="", xticks=[])
         row[1].tick_params(left=False)
         row[0].tick_params(labelbottom=place == k - 1)
     axes[-1, 0].set_xlabel("step")
+    axes[-1, 0].locator_params(axis="x", nbins=6)
     axes[-1, 0].xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
     figure.align_ylabels(axes[:, 0])
     if 1 < n_chains <= MOST_NAMED:
         # Warnings of a run name its chains by their numbers.
-        legend = axes[0, 0].legend(
-            loc="lower left", bbox_to_anchor=(0, 1), ncols=n_chains, frameon=False, handlelength=1
-        )
+        above = {"loc": "outside upper left", "ncols": n_chains, "frameon": False, "handlelength": 1}
+        legend = figure.legend(handles=axes[0, 0].lines, **above)
         for line in legend.legend_handles:
             line.set_linewidth(2)
     return axes
