@@ -73,8 +73,11 @@ for _name, _value in _options.items():
 # pipeline's jobs. With the others, programs compile in two thirds of the time and run almost as fast, and so do the
 # tests. XLA stops at a flag that it does not know, and it may drop these.
 FLAGS = ["--xla_backend_optimization_level=1"]
-if tuple(int(number) for number in jaxlib.__version__.split(".")[:2]) < (0, 11):
-    FLAGS += ["--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"]
+JAXLIB = tuple(int(number) for number in jaxlib.__version__.split(".")[:2])
+if JAXLIB < (0, 11):
+    FLAGS += ["--xla_cpu_use_fusion_emitters=false"]
+if JAXLIB < (0, 13):
+    FLAGS += ["--xla_cpu_parallel_codegen_split_count=1"]
 ONLY_CPU = only_cpu()
 if ONLY_CPU:
     os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))

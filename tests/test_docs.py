@@ -48,6 +48,9 @@ def test_python_of_a_page_runs_from_top_to_bottom(page, by_steps, monkeypatch, t
         # The arm must agree exactly; means and sds agree up to the rounding of another processor.
         assert printed.out.splitlines()[0] == shown.splitlines()[0]
         np.testing.assert_allclose(numbers(printed.out), numbers(shown), rtol=0.05, atol=2e-4)
+    # The pictures in docs/pictures are those that the blocks save.
+    for shown in re.findall(r"\]\(pictures/([\w-]+\.svg)\)", (ROOT / page).read_text("utf-8")):
+        assert (tmp_path / shown).stat().st_size > 1_000
 
 
 def anchors_of(page: Path) -> set[str]:

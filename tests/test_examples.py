@@ -25,9 +25,9 @@ def run_script(name: str, capsys: pytest.CaptureFixture, *needed: str) -> dict:
 
 
 def test_every_script_is_run():
-    """The workflow runs the last, in `test_own_model`."""
+    """The workflow runs my_model, in `test_own_model`."""
     scripts = {path.stem for path in EXAMPLES.glob("*.py")}
-    assert scripts == {"blackjax_kernel", "numpyro_to_arviz", "my_model"}
+    assert scripts == {"blackjax_kernel", "my_model", "numpyro_lkj", "numpyro_to_arviz"}
 
 
 @pytest.mark.slow
@@ -37,6 +37,20 @@ def test_numpyro_to_arviz(capsys):
     assert np.abs(draws["slope"].mean(axis=1) - 0.5).max() < 0.1
     np.testing.assert_allclose(draws["slope"].std(), 0.022, rtol=0.2)
     assert (draws["sd"] > 0).all()
+
+
+@pytest.mark.slow
+def test_numpyro_lkj(capsys):
+    names = run_script("numpyro_lkj", capsys, "numpyro", "arviz")
+    draws = names["run"].constrained()
+    np.testing.assert_allclose(np.linalg.norm(draws["factor"], axis=-1), 1.0, rtol=1e-5)
+    # Each school has 40 pupils: the line of least squares has sds of 0.16, and the prior pulls less.
+    for school in range(20):
+        inside = names["school"] == school
+        x = np.stack([np.ones(inside.sum()), names["hours"][inside]], axis=1)
+        fitted = np.linalg.lstsq(x, names["score"][inside])[0]
+        np.testing.assert_allclose(draws["line"][:, :, school].mean(axis=(0, 1)), fitted, atol=0.25)
+    assert not names["run"].check().warnings
 
 
 @pytest.mark.slow

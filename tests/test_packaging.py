@@ -160,7 +160,7 @@ def succeed(*command: str, cwd: Path, **environment: str) -> str:
     done = subprocess.run(
         [*command], cwd=cwd, env=own | environment, capture_output=True, text=True, timeout=3_600, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     return done.stdout
 
 
@@ -191,3 +191,22 @@ def test_a_wheel_works_in_an_empty_environment(wheel, tmp_path):
         assert bool(re.search(r"^snakemake ", listed, flags=re.M)) == bool(extra)
     plan = run("-m", "snakemake", "--dry-run", "--cores", "1", "--config", "run=wheel", cwd=ROOT)
     assert "tune_sampler" in plan
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("python", ["python3.12", "python3.13"])
+def test_draws_go_to_arviz_of_today(wheel, tmp_path, python):
+    """The tests of what goes to and comes from ArviZ and NumPyro, with their newest versions: ArviZ is at 1 or above
+    from Python 3.12 on, where a run is an `xarray.DataTree`."""
+    if shutil.which(python) is None:
+        pytest.skip(f"{python} is not installed")
+    succeed(python, "-m", "venv", str(tmp_path / "env"), cwd=tmp_path)
+    run = partial(succeed, str(tmp_path / "env/bin/python"), cwd=ROOT)
+    needed = {"beartype", "h5netcdf", "hypothesis", "pytest", "pytest-xdist"}
+    tools = [str(each) for each in REQUIREMENTS if canonicalize_name(each.name) in needed]
+    run("-m", "pip", "install", "--quiet", f"{wheel}[arviz,numpyro,plots]", *tools)
+    run("-c", "import arviz; assert int(arviz.__version__.partition('.')[0]) >= 1")
+    options = ("-q", "-n", "0", "-p", "no:cacheprovider", "-rs")
+    files = [f"tests/bridges/test_{name}.py" for name in ("arviz_trees", "numpyro_models")]
+    printed = run("-m", "pytest", *options, *files)
+    assert "test_arviz_trees" not in printed, "not skipped"

@@ -1,10 +1,12 @@
 """Pictures show what the tables say: survivors, the arm that was chosen, dead arms, and parameters that were named."""
 
+import jax.numpy as jnp
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 
+import sgtune
 from sgtune.bridges.plots import BAD, OK, plot_chains, plot_diagnosis, plot_race
 from sgtune.support.errors import InputError
 
@@ -57,6 +59,9 @@ def test_a_race_has_a_panel_for_each_rung_of_its_last_race():
     for axis, value in zip(axes, (0.6, 0.1), strict=True):
         (ring,) = [each for each in axis.collections if each.get_sizes()[0] == 140]
         assert ring.get_offsets().tolist() == [[1e-2, value]]
+    # A dead arm beyond all others is in the picture.
+    assert axes[0].get_xlim()[0] < 1e-3
+    assert axes[0].get_xlim()[1] > 1e-1
     legend = axes[-1].get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["10", "20"]
 
@@ -66,6 +71,26 @@ def test_a_race_of_one_size_without_a_winner():
     axes = plot_race(table, None)
     assert axes[-1].get_legend() is None
     assert not [each for each in axes[0].collections if each.get_sizes()[0] == 140]
+
+
+def test_arms_that_differ_look_different():
+    """With more of them than there are colours."""
+    table = pd.concat(
+        [
+            rungs().assign(batch_size=batch, n_leapfrog=steps)
+            for batch in (10, 20, 30)
+            for steps in (1, 2, 5, 10)
+        ]
+    )
+    axes = plot_race(table, None)
+    handles = axes[-1].get_legend().legend_handles
+    assert len({(handle.get_color(), handle.get_marker()) for handle in handles}) == len(handles) == 12
+    assert [text.get_text() for text in axes[-1].get_legend().get_texts()][:4] == [
+        "10, 1",
+        "10, 2",
+        "10, 5",
+        "10, 10",
+    ]
 
 
 def test_traces_are_against_the_step():
@@ -78,6 +103,27 @@ def test_traces_are_against_the_step():
         for line, chain in zip(row[0].lines, chains, strict=True):
             np.testing.assert_array_equal(line.get_xdata(), np.arange(4, 201, 4))
             np.testing.assert_array_equal(line.get_ydata(), chain[:, place])
+
+
+def test_chains_are_named_and_parameters_that_the_model_calls_otherwise():
+    """A trace of log sd under the name of sd would show an sd below zero."""
+    zero = jnp.zeros(())
+    model = sgtune.define_model(
+        "normal",
+        log_prior=lambda p: -0.5 * p["mean"] ** 2 - 0.5 * p["sd"] ** 2,
+        log_likelihood=lambda p, rows: -0.5 * ((rows - p["mean"]) * jnp.exp(-p["sd"])) ** 2 - p["sd"],
+        data=np.random.default_rng(0).normal(size=50),
+        init=lambda key: {"mean": zero, "sd": zero},
+        constrain=lambda p, rows: {"mean": p["mean"], "sd": jnp.exp(p["sd"])},
+    )
+    run = sgtune.sample(
+        model, "sgld", step_size=1e-3, batch_size=10, budget=sgtune.Budget(steps=60), chains=2
+    )
+    axes = run.plot()
+    assert {row[0].get_ylabel() for row in axes} == {"mean", "sd\n(unconstrained)"}
+    (legend,) = axes[0, 0].figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["chain 0", "chain 1"]
+    assert not run[0].plot()[0, 0].figure.legends
 
 
 def test_parameters_that_were_named_are_red_and_the_worst_is_at_the_top():

@@ -102,6 +102,9 @@ class Model:
     original: "Model | None" = field(default=None, repr=False)
     found: Found = field(default_factory=Found, repr=False)
 
+    def __repr__(self) -> str:
+        return f"Model({self.name!r}: N={self.n_data:,}, D={self.dimension:,})"
+
     @property
     def n_data(self) -> int:
         """N, the number of training data."""

@@ -180,7 +180,24 @@ class Chain:
 def _traces(chain: Chain, run: "Chain | Chains", most: int, diagnosis: Diagnosis | None) -> np.ndarray:
     worst = (diagnosis or run.check()).table.index[:most].tolist()
     places = [parameter_names(chain.model).index(name) for name in worst]
-    return plot_chains(as_chains(chain.model, run)[:, :, places], worst, chain.stride)
+    labels = [
+        f"{name}\n(unconstrained)" if is_other else name
+        for name, is_other in zip(worst, _is_other(chain)[places], strict=True)
+    ]
+    return plot_chains(as_chains(chain.model, run)[:, :, places], labels, chain.stride)
+
+
+def _is_other(chain: Chain) -> np.ndarray:
+    """Whether what the model calls by a parameter's name is another number than the sampler's, such as its
+    exponential."""
+    one = chain.draws[:1]
+    theirs = constrained(chain.model, one)
+    found = []
+    for name, ours in constrained(replace(chain.model, constrain=None), one).items():
+        same = theirs.get(name, ours)
+        is_other = same.shape != ours.shape or not np.allclose(same, ours, equal_nan=True)
+        found.append(np.full(ours.size, is_other))
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -309,8 +326,7 @@ class Chains(Sequence[Chain]):
                 f"{name:<7}{part['data_terms']:>12.3g} data terms {part['seconds']:>9.3g} s"
                 for name, part in self.cost.items()
             ),
-            *([] if self.tuning is None else self.tuning.warnings),
-            *self.warnings,
+            *dict.fromkeys([*([] if self.tuning is None else self.tuning.warnings), *self.warnings]),
         ]
         return "\n".join(lines)
 

@@ -65,7 +65,7 @@ is more."""
 KINDS = ("too wide", "too narrow", "off centre", "slow")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """The result of `diagnose`.
 
@@ -112,6 +112,14 @@ class Diagnosis:
             InputError: seaborn is not installed.
         """
         return plot_diagnosis(self.table.head(most))
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Diagnosis({self.n_draws:,} draws of {len(self.table):,} parameters, {self.n_scored:,} scored; error of "
+            f"sds {self.sd_error:.2g})",
+            *(f"  {line}" for line in self.warnings or ["nothing found"]),
+        ]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         found = self.table.head(10)._repr_html_()

@@ -48,11 +48,15 @@ def progress_bar(name: str, total: float | None, unit: str) -> Iterator[Callable
     lock = Lock()
     count = "{n_fmt} " if total is None else "{bar} {n_fmt}/{total_fmt} "
     times = " {elapsed}" if total is None else " {elapsed}<{remaining}"
-    options = {"leave": False, "delay": DELAY, "unit_scale": True}
+    # Of an unknown total there are few, which are not 5.00.
+    options = {"leave": False, "delay": DELAY, "unit_scale": total is not None}
     with tqdm(desc=name, total=total, bar_format="{desc}: " + count + unit + times, **options) as bar:
 
         def advance(done: float) -> None:
             with lock:
+                # Arms may make more steps than they have, and tqdm would show "?" for a total below the count.
+                if total is not None:
+                    bar.total = max(bar.total, bar.n + done)
                 bar.update(done)
 
         yield advance

@@ -204,7 +204,7 @@ class TuningResult:
         lines = [
             f"TuningResult({self.tuner} for {self.sampler} on {self.model!r}, N={self.n_data:,}{forecast})",
             f"  best: {self.best}",
-            *(f"  {line}" for line in self.warnings),
+            *(f"  {line}" for line in dict.fromkeys(self.warnings)),
         ]
         return "\n".join(lines)
 

@@ -263,7 +263,8 @@ LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_
     ("jaxlib", "named", "used"),
     [
         ("0.10.2", "", {LEVEL + "1", PARTS + "1"}),
-        ("0.11.0.dev1", "", {LEVEL + "1"}),
+        ("0.12.0.1", "", {LEVEL + "1", PARTS + "1"}),
+        ("0.13.0.dev1", "", {LEVEL + "1"}),
         ("0.10.2", LEVEL + "3", {LEVEL + "3", PARTS + "1"}),
         ("0.10.2", PARTS + "4", {LEVEL + "1", PARTS + "4"}),
     ],

@@ -344,7 +344,7 @@ def set_up_xla(n_threads: int, cache: Path) -> None:
     flags = os.environ.get("XLA_FLAGS", "")
     # The flags are for CPUs.
     wanted = {OPTIMISATION: 1} if only_cpu() else {}
-    if wanted and tuple(int(number) for number in version("jaxlib").split(".")[:2]) < (0, 11):
+    if wanted and tuple(int(number) for number in version("jaxlib").split(".")[:2]) < (0, 13):
         wanted["xla_cpu_parallel_codegen_split_count"] = 1
     ours = [f"--{name}={number}" for name, number in wanted.items() if name not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *ours]).strip()
