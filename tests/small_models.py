@@ -51,6 +51,17 @@ def gaussian_model(precision, mean, n_data=8):
     )
 
 
+def effects_model(y):
+    """y_i ~ N(z_i, 0.5^2), z_i ~ N(u, 1), u ~ N(0, 10^2)."""
+    return define_model(
+        "effects",
+        log_prior=lambda p: -0.5 * (p["u"] / 10) ** 2 - 0.5 * jnp.sum((p["z"] - p["u"]) ** 2),
+        log_likelihood=lambda p, batch: -2 * (batch["y"] - p["z"][batch["i"]]) ** 2,
+        data={"y": y.astype(np.float32), "i": np.arange(len(y))},
+        init=lambda key: {"u": jnp.zeros(()), "z": jnp.zeros(len(y))},
+    )
+
+
 def mixture_model(n_data=200, init=None):
     """Rows of N(a, 1) and N(b, 1) in equal shares, centres about 4 apart: a and b may change places.
 

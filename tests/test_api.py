@@ -12,10 +12,9 @@ import pytest
 from small_models import small_logistic_model
 
 import sgtune
-from sgtune import Budget, CostTable
+from sgtune import Budget, CostTable, InputError
 from sgtune.mode.find import map_position
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.support.errors import InputError
 from sgtune.tuning import Settings
 
 pytestmark = pytest.mark.optimised

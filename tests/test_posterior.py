@@ -16,8 +16,6 @@ from sgtune.model import Found, define_model, posterior
 from sgtune.model.derived import temper
 from sgtune.model.positions import flatten
 
-# --- the posterior of all data ---
-
 
 def untiled(model, flat):
     position = model.unravel(flat)
@@ -61,24 +59,6 @@ def test_products_in_the_models_functions_are_in_full_float32_on_any_device():
     assert (
         program.count("dot_general") == program.count("precision=(Precision.HIGHEST, Precision.HIGHEST)") > 1
     )
-
-
-def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one():
-    model = logistic_model(*logistic_arrays(20_000, DIMENSION, seed=1))
-    position, offset = 0.1 * jnp.arange(DIMENSION, dtype=jnp.float32), -0.5
-
-    def tiled(position):
-        return posterior.log_posterior(posterior.density_of(model), position, model.data, offset)
-
-    value, gradient = jax.value_and_grad(tiled)(position)
-    assert float(value) == pytest.approx(float(untiled(model, position)) - offset * 20_000, rel=1e-5)
-    assert float(tiled(position)) == pytest.approx(float(value), rel=1e-6)
-    np.testing.assert_allclose(
-        gradient, jax.grad(lambda p: untiled(model, p))(position), rtol=1e-4, atol=2e-2
-    )
-
-
-# --- curvature ---
 
 
 def test_the_laplace_scale_is_the_root_of_the_inverse_hessian():

@@ -68,18 +68,6 @@ def test_a_race_of_one_size_without_a_winner():
     assert not [each for each in axes[0].collections if each.get_sizes()[0] == 140]
 
 
-def test_traces_are_against_the_step():
-    chains = np.random.default_rng(0).standard_normal((2, 50, 3))
-    chains[0, :, 2], chains[1, 3, 1] = 1.0, np.nan
-    axes = plot_chains(chains, ["a", "b", "c"], stride=4)
-    assert axes.shape == (3, 2)
-    assert [row[0].get_ylabel() for row in axes] == ["a", "b", "c"]
-    for place, row in enumerate(axes):
-        for line, chain in zip(row[0].lines, chains, strict=True):
-            np.testing.assert_array_equal(line.get_xdata(), np.arange(4, 201, 4))
-            np.testing.assert_array_equal(line.get_ydata(), chain[:, place])
-
-
 def test_parameters_that_were_named_are_red_and_the_worst_is_at_the_top():
     columns = {
         "sd_ratio": [2.0, 1.0],

@@ -122,9 +122,6 @@ def test_a_frozen_chain_has_no_spread_and_the_bias_of_its_position(model):
     assert errors == pytest.approx(wanted, rel=1e-6)
 
 
-# --- references
-
-
 def test_a_reference_is_read_from_its_record():
     record = {
         "model": "m",

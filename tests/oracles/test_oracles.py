@@ -1,18 +1,13 @@
 """Our formulas beside those of packages that others wrote, each where it is installed (the extra ``oracles``).
 
 What one of them says is a fact about our code that no one here could get wrong twice in the same way. ArviZ's effective
-draws and R-hat are beside our own in tests/metrics.
+draws and R-hat are beside our own in tests/metrics, BlackJAX's samplers in tests/bridges.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import sgtune
 from sgtune.metrics.calibration import ece, mce
-from sgtune.samplers.minibatch import draw_minibatch
-from sgtune.sampling.lockstep import Lockstep
 from sgtune.stein import ksd
 from sgtune.stein.fssd import fssd_at
 
@@ -24,29 +19,22 @@ DRAWS = RNG.standard_normal((150, 3)) @ FACTOR.T + 0.3
 SCORES = -DRAWS @ np.linalg.inv(FACTOR @ FACTOR.T) + 0.2 * np.sin(DRAWS[:, ::-1])
 
 
-def ksd_of_theirs(draws, scores, preconditioner):
-    """The last of a sequence, that of all draws."""
-    kernel = pytest.importorskip("stein_thinning.kernel").make_imq(draws, preconditioner)
+@pytest.mark.parametrize("scale", [1.0, 0.2, 3.0, "covariance"])
+def test_ksd_is_that_of_stein_thinning(scale):
+    """Its metric changes the kernel, and our scale also the scores: a factor of it. Its ``smpcov`` is the metric of the
+    sample's covariance, here of draws that we have brought to covariance I."""
+    make_imq = pytest.importorskip("stein_thinning.kernel").make_imq
     their_ksd = pytest.importorskip("stein_thinning.stein").ksd
-    return their_ksd(lambda i, j: kernel(draws[i], draws[j], scores[i], scores[j]), len(draws))[-1]
-
-
-def test_ksd_is_that_of_stein_thinning():
-    np.testing.assert_allclose(ksd(DRAWS, SCORES), ksd_of_theirs(DRAWS, SCORES, "id"), rtol=1e-6)
-
-
-def test_ksd_in_the_scale_of_the_covariance_is_that_of_stein_thinning():
-    """Its ``smpcov`` is the metric of the sample's covariance, here of draws that we have brought to covariance I."""
-    factor = np.linalg.cholesky(np.cov(DRAWS, rowvar=False))
-    scaled = ksd_of_theirs(np.linalg.solve(factor, DRAWS.T).T, SCORES @ factor, "smpcov")
-    np.testing.assert_allclose(ksd(DRAWS, SCORES, factor), scaled, rtol=1e-6)
-
-
-@pytest.mark.parametrize("sd", [0.2, 3.0])
-def test_ksd_of_another_width_is_that_of_stein_thinning_in_other_units(sd):
-    """Its metric changes the kernel, and our scale also the scores: a factor of sd."""
-    theirs = ksd_of_theirs(DRAWS, SCORES, str(sd**2))
-    np.testing.assert_allclose(ksd(DRAWS, SCORES, np.full(3, sd)), sd * theirs, rtol=1e-6)
+    draws, scores, metric, own, factor = DRAWS, SCORES, "smpcov", None, 1.0
+    if scale == "covariance":
+        own = np.linalg.cholesky(np.cov(DRAWS, rowvar=False))
+        draws, scores = np.linalg.solve(own, DRAWS.T).T, SCORES @ own
+    else:
+        metric, own, factor = str(scale**2), np.full(3, scale), scale
+    kernel = make_imq(draws, metric)
+    # The last of a sequence, that of all draws.
+    of_all = their_ksd(lambda i, j: kernel(draws[i], draws[j], scores[i], scores[j]), len(draws))[-1]
+    np.testing.assert_allclose(ksd(DRAWS, SCORES, own), factor * of_all, rtol=1e-6)
 
 
 def test_fssd_is_that_of_hyppo():
@@ -81,94 +69,3 @@ def test_calibration_errors_are_those_of_torchmetrics(classes):
             torch.tensor(probabilities), torch.tensor(targets), num_classes=classes, n_bins=15, norm=norm
         )
         np.testing.assert_allclose(ours(probabilities, targets), float(wanted), rtol=1e-4)
-
-
-ROWS = {
-    "x": RNG.standard_normal((40, 3)).astype(np.float32),
-    "y": RNG.integers(0, 2, 40).astype(np.float32),
-}
-
-
-def log_prior(w):
-    return -0.5 * w @ w
-
-
-def log_likelihood_of_one(w, row):
-    return -jnp.log1p(jnp.exp((1 - 2 * row["y"]) * (row["x"] @ w)))
-
-
-@pytest.mark.parametrize("ending", ["", "-cv"])
-def test_sgld_is_that_of_blackjax_step_for_step(ending):
-    """Its kernel and its gradient estimators, from the rows and the noise keys of our chain."""
-    theirs = pytest.importorskip("blackjax")
-    from blackjax.sgmcmc import gradients
-
-    model = sgtune.from_log_densities(log_prior, log_likelihood_of_one, ROWS, lambda key: jnp.zeros(3))
-    centre, position = jnp.array([0.1, -0.2, 0.3]), jnp.array([1.0, 0.5, -1.0])
-    arm = sgtune.Arm(0.02, 8)
-    ours = Lockstep.at_mode(model, f"sgld{ending}", [arm], position=position, centre=centre)
-    (noise_key,), minibatch_key = ours.keys, ours.minibatch_key
-    draws = ours.advance(30)[:, 0]
-
-    gradient = gradients.grad_estimator(log_prior, log_likelihood_of_one, model.n_data)
-    if ending:
-        gradient = gradients.control_variates(gradient, centre, model.data)
-    step = jax.jit(theirs.sgld(gradient).step)
-    for t, ours in enumerate(draws):
-        rows = draw_minibatch(jax.random.fold_in(minibatch_key, t), model.data, arm.batch_size)
-        position = step(jax.random.fold_in(noise_key, t), position, rows, arm.step_size)
-        np.testing.assert_allclose(ours, position, rtol=1e-4, atol=1e-5)
-
-
-CURVATURES, COPIES = np.array([1.0, 4.0], np.float32), 10_000
-"""A Gaussian of so many independent pairs of coordinates: one chain has their variances to about one in a hundred."""
-
-
-def of_posteriors(method, e, n_steps, **options):
-    """The variances of the two coordinates after ``n_steps`` from exact draws, and the thermostat."""
-    torch, theirs = pytest.importorskip("torch"), pytest.importorskip("posteriors")
-    torch.manual_seed(0)
-    c = torch.tensor(CURVATURES)
-
-    def log_posterior(x, batch):
-        return -0.5 * (c * x**2).sum(), torch.tensor([])
-
-    transform = getattr(theirs.sgmcmc, method).build(log_posterior, lr=e, alpha=1.0, **options)
-    state = transform.init(torch.randn(COPIES, 2) / c**0.5)
-    for _ in range(n_steps):
-        state, _ = transform.update(state, None)
-    return state.params.numpy().var(axis=0), float(getattr(state, "xi", torch.tensor(0.0)))
-
-
-def of_ours(method, e, n_steps, **options):
-    c = jnp.asarray(CURVATURES)
-    model = sgtune.define_model(
-        "pairs",
-        log_prior=lambda x: -0.5 * jnp.sum(c * x**2),
-        log_likelihood=lambda x, rows: 0.0 * rows,
-        data=np.zeros(4, np.float32),
-        init=lambda key: jnp.zeros((COPIES, 2)),
-    )
-    start = RNG.standard_normal((COPIES, 2)) / CURVATURES**0.5
-    arm = sgtune.Arm(step_size=e**2, batch_size=4, friction=e, **options)
-    ours = Lockstep.at_mode(model, method, [arm], position=start.astype(np.float32))
-    draws = ours.advance(n_steps, n_steps)[0, 0].reshape(COPIES, 2)
-    return draws.var(axis=0), float(getattr(ours.states, "thermostat", jnp.zeros(1))[0]) / e
-
-
-def test_sghmc_has_the_moments_of_that_of_posteriors():
-    """Friction 1 per unit of time in both. Its order gains energy, so its time step is the smaller one."""
-    theirs, _ = of_posteriors("sghmc", 0.005, 1_200)
-    ours, _ = of_ours("sghmc", 0.05, 12, n_leapfrog=10)
-    np.testing.assert_allclose(ours, theirs, rtol=0.07)
-
-
-def test_sgnht_has_the_moments_and_the_thermostat_of_that_of_posteriors():
-    theirs, xi_of_theirs = of_posteriors(
-        "sgnht",
-        0.005,
-        1_200,
-    )
-    ours, xi = of_ours("sgnht", 0.05, 120)
-    np.testing.assert_allclose(ours, theirs, rtol=0.07)
-    np.testing.assert_allclose(xi, xi_of_theirs, rtol=0.1)

@@ -61,9 +61,6 @@ def test_each_chain_has_its_own_number_of_halvings_and_keeps_what_is_not_finite_
     assert not np.isfinite(found[3:]).any()
 
 
-# --- the order ---
-
-
 CURVATURE = np.array([[2.0, -0.8], [-0.8, 1.0]])
 DRAG = np.array([[0.6, 0.3], [0.3, 0.4]])
 """(h / 2) Sigma: kept constant for every h."""

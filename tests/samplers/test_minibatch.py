@@ -36,22 +36,6 @@ def assert_equally_probable(outcomes, n_outcomes):
     assert LEVEL / 2 < chisquare(counts + [0] * (n_outcomes - len(counts))).pvalue < 1 - LEVEL / 2
 
 
-def assert_rows_and_pairs_are_equally_probable(chosen, n_data):
-    """Check that of (n_keys, n) numbers below ``n_data`` each, and each pair of them, is chosen equally often."""
-    n_keys, n = chosen.shape
-    inside = np.zeros((n_keys, n_data), np.float32)
-    np.put_along_axis(inside, chosen, 1, axis=1)
-    together, share = inside.T @ inside, n / n_data
-    found = [(np.diag(together), share)]
-    if 1 < n < n_data - 1:
-        found.append((together[np.triu_indices(n_data, 1)], share * (n - 1) / (n_data - 1)))
-    for counts, probability in found:
-        z = (counts - n_keys * probability) / np.sqrt(n_keys * probability * (1 - probability))
-        assert np.abs(z).max() < np.sqrt(2 * np.log(2 * len(z) / LEVEL))
-        # Counts are not independent, so that the spread is only near 1.
-        assert n_data < 30 or 0.75 < z.std() < 1.25
-
-
 @pytest.mark.parametrize(("n_data", "n"), [(3, 2), (4, 2), (6, 3), (7, 3), (9, 5), (23, 2)])
 def test_every_subset_and_every_ordered_pair_is_as_probable_as_another(n_data, n):
     """Also triples and larger subsets where all can be counted, and ordered pairs at the first two places."""
@@ -116,11 +100,3 @@ def test_arrays_of_a_minibatch_have_the_same_rows_in_whole_blocks(n_data, n):
     assert not np.array_equal(np.sort(blocks[:, 0]), blocks[:, 0]), "blocks come in random order"
     other = np.asarray(draw_minibatch(jax.random.key(4), data, n)["a"])
     assert not np.array_equal(np.sort(other), np.sort(rows))
-
-
-def test_blocks_are_drawn_uniformly():
-    n_data, key = 8_000, jax.random.key(6)
-    data = jnp.arange(n_data)
-    rows = jax.lax.map(lambda t: draw_minibatch(jax.random.fold_in(key, t), data, 4_800), jnp.arange(2_000))
-    blocks = np.asarray(rows)[:, ::BLOCK_ROWS] // BLOCK_ROWS
-    assert_rows_and_pairs_are_equally_probable(blocks, n_data // BLOCK_ROWS)

@@ -35,9 +35,6 @@ def test_ksd_is_the_double_loop_on_a_narrow_posterior_far_from_zero(offset):
     assert ksd(positions, scores, sds) == pytest.approx(naive_ksd(positions / sds, scores * sds), rel=1e-5)
 
 
-# --- subsets of the draws, and stretches of a chain
-
-
 @varied
 @given(**sizes, n_draws=st.integers(10, 1_000))
 def test_more_draws_than_there_are_divide_the_diagonal(n, dimension, seed, n_draws):
@@ -108,9 +105,6 @@ def test_tiles_and_scales_act_as_in_the_ksd(n, dimension, seed, rows, columns, k
     assert every.value == pytest.approx(ksd(positions, scores, scale), rel=1e-8)
     assert every.se == 0
     assert ksd_estimate(positions, scores, scale) == every
-
-
-# --- the floor
 
 
 @pytest.mark.parametrize("scaled", [False, True])

@@ -96,9 +96,6 @@ def test_all_pairs_end_at_two_hundred_dimensions(dimension):
     assert psd(*draws, centre=centre, blocks=blocks) == pytest.approx(np.sqrt(kernel), rel=1e-9)
 
 
-# --- wrong draws
-
-
 def design(dimension):
     """Draws whose mean is 0 and whose covariance is the identity, exactly; all of their entries are 1 or -1."""
     n = 1 << dimension.bit_length()
@@ -127,9 +124,6 @@ def test_the_value_for_wrong_coordinates(dimension, target):
     # Moments of second order do not depend on sds.
     x = z * factors
     assert psd(x, -x, sds, centre=0 * mean, target=target) ** 2 == pytest.approx(36 / dimension, rel=1e-9)
-
-
-# --- bad input
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,6 @@ def is_mean_of(found, expected) -> bool:
     return bool(abs(np.mean(found) - expected) < SIGMAS * np.std(found, ddof=1) / np.sqrt(len(found)))
 
 
-# --- the sums ---
-
-
 @varied
 @given(
     **sizes,
@@ -70,9 +67,6 @@ def test_they_agree_with_naive_loops(n, dimension, seed, form, marginals, tile):
     assert np.isclose(virial_error(found, n), cost, rtol=1e-9)
 
 
-# --- subsets of chains ---
-
-
 @pytest.mark.parametrize(("time", "width"), [(1, 1.2), (1, 0.6), (30, 1.0), (300, 1.0)])
 def test_a_random_part_has_the_square_of_all_draws(time, width):
     """100 subsets of 150 of 3,000 draws; without the correction the value would be tens of standard errors larger."""
@@ -88,9 +82,6 @@ def test_a_random_part_has_the_square_of_all_draws(time, width):
     assert is_mean_of(found, of_all)
     assert np.mean(uncorrected) > of_all + 10 * np.std(uncorrected) / 10
     assert np.std(found) / 10 < 0.02 * of_all
-
-
-# --- the density of the chain ---
 
 
 @pytest.mark.parametrize(("time", "width"), [(1, 1.0), (10, 1.0), (10, 0.7), (30, 1.3)])

@@ -10,41 +10,32 @@ from artifact_records import PROVENANCE, make_files
 from config_files import valid
 from matplotlib.figure import Figure
 
+from sgtune.study import studies
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.publish import read_captions
 from sgtune.study.report.table import Caption, Cell, frame_of
-from sgtune.study.studies import (
-    MAIN,
-    STUDIES,
-    artifacts_of_run,
-    files_of,
-    find,
-    make_figure,
-    make_table,
-    maker_of,
-)
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import write_json
 
 ROOT = Path(__file__).parents[2]
 CAPTIONS = read_captions(ROOT)
-NAMES = [name for study in STUDIES.values() for name in (*study.tables, *study.figures)]
+NAMES = [name for study in studies.STUDIES.values() for name in (*study.tables, *study.figures)]
 FIELDS = {"model", "sampler", "tuner", "metric", "detail", "origin"}
 
 
 def test_names_and_titles_are_unique_over_all_studies():
     assert len(set(NAMES)) == len(NAMES)
-    assert len({find(name).about.title for name in NAMES}) == len(NAMES)
+    assert len({studies.find(name).about.title for name in NAMES}) == len(NAMES)
     with pytest.raises(InputError, match="artifact: 'regert' is not known \\(did you mean 'regret'"):
-        find("regert")
+        studies.find("regert")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_artifact_has_a_maker_kinds_of_its_study_and_a_layout(name):
-    about, study, form = find(name)
-    assert callable(maker_of(about, study))
+    about, study, form = studies.find(name)
+    assert callable(studies.maker_of(about, study))
     assert about.kinds
-    assert set(about.kinds) <= set(STUDIES[study].kinds)
+    assert set(about.kinds) <= set(studies.STUDIES[study].kinds)
     assert set(about.rows + about.columns + tuple(about.stub)) <= FIELDS | set(about.parts)
     assert bool(about.rows) == bool(about.columns) == (form == "table")
 
@@ -54,7 +45,7 @@ def test_every_artifact_has_a_caption_and_every_caption_an_artifact():
 
 
 def run_of(config):
-    return {study: artifacts_of_run(config, study) for study in STUDIES}
+    return {study: studies.artifacts_of_run(config, study) for study in studies.STUDIES}
 
 
 def test_a_run_makes_what_it_has_something_to_show_of():
@@ -70,11 +61,11 @@ def test_a_run_makes_what_it_has_something_to_show_of():
     assert {"table2", "table7", "table8", "figure4", "regret", "published_comparison"} <= pmf
     # Of other models, of theory's arms, and against a reference.
     assert not {"table1", "figure5", "ood", "theory", "reference", "xi_by_block", "widths"} & pmf
-    assert files_of(valid(run="mine"), "ccadl")[0].startswith("results/mine/ccadl/tables/")
+    assert studies.files_of(valid(run="mine"), "ccadl")[0].startswith("results/mine/ccadl/tables/")
 
 
 def test_a_further_study_has_a_section_of_its_name_and_the_main_one_is_not_published_as_it():
-    for study in STUDIES.keys() - {MAIN}:
+    for study in studies.STUDIES.keys() - {studies.MAIN}:
         assert study in valid()
         with pytest.raises(InputError, match=f"published_as: '{study}' is not allowed"):
             valid(published_as=study)
@@ -100,8 +91,8 @@ def toys(monkeypatch, tmp_path):
     about = Artifact(
         "toys:count", ("regret",), "Toys", rows=("sampler",), columns=("metric",), model="logistic"
     )
-    monkeypatch.setitem(STUDIES[MAIN].tables, "toys", about._replace(options={"factor": 2}))
-    monkeypatch.setitem(STUDIES[MAIN].figures, "toy", about._replace(maker="toys:draw"))
+    monkeypatch.setitem(studies.STUDIES[studies.MAIN].tables, "toys", about._replace(options={"factor": 2}))
+    monkeypatch.setitem(studies.STUDIES[studies.MAIN].figures, "toy", about._replace(maker="toys:draw"))
     files, paths = make_files(1, ("logistic", "pmf")), []
     for kind, name in [("regret", "logistic/sgld"), ("regret", "pmf/sgld"), ("tuning", "logistic/sgld")]:
         paths.append(tmp_path / kind / f"{name}.json")
@@ -111,7 +102,7 @@ def toys(monkeypatch, tmp_path):
 
 def test_a_table_is_an_entry_a_function_and_a_caption(toys, tmp_path):
     files = {kind: tmp_path / f"toys.{kind}" for kind in ("csv", "md", "html")}
-    make_table("toys", toys, "What toys show.\n---\n", **files)
+    studies.make_table("toys", toys, "What toys show.\n---\n", **files)
     assert files["csv"].read_text().splitlines()[1:] == ["logistic,sgld,,jobs,,2,,,,,,1,1,False,False,2"]
     facts = json.loads((tmp_path / "toys.json").read_text())
     # The provenance of its own records only.
@@ -124,7 +115,7 @@ def test_a_table_is_an_entry_a_function_and_a_caption(toys, tmp_path):
 
 def test_a_figure_is_an_entry_a_function_and_a_caption(toys, tmp_path):
     files = {kind: tmp_path / f"toy.{kind}" for kind in ("svg", "pdf", "html")}
-    make_figure("toy", toys, "What a toy shows.\n---\nDots: toys.\n", **files)
+    studies.make_figure("toy", toys, "What a toy shows.\n---\nDots: toys.\n", **files)
     page = files["html"].read_text()
     # The figure, its caption below, and where it comes from.
     assert page.index("<svg ") < page.index("What a toy shows.") < page.index("Dots: toys.")
@@ -137,12 +128,12 @@ def test_a_figure_is_an_entry_a_function_and_a_caption(toys, tmp_path):
 def test_what_cannot_be_made_is_named_in_one_line(toys):
     nowhere = dict.fromkeys(("csv", "md", "html"), "nowhere")
     with pytest.raises(InputError, match="table: 'toy' is not allowed; it is a figure"):
-        make_table("toy", toys, "", **nowhere)
+        studies.make_table("toy", toys, "", **nowhere)
     with pytest.raises(DataError, match="toys: no record belongs to it; it needs at least one"):
-        make_table("toys", toys[1:], "", **nowhere)
+        studies.make_table("toys", toys[1:], "", **nowhere)
     # Of a maker that requires records.
     with pytest.raises(DataError, match="regret: no regret records; it needs at least one"):
-        make_table("regret", toys[2:], "", **nowhere)
+        studies.make_table("regret", toys[2:], "", **nowhere)
 
 
 def test_the_number_of_replicates_is_all_that_notes_may_name():

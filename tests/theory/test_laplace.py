@@ -7,14 +7,11 @@ from posteriors_of_users import regression
 from reference_models import gaussian_model
 from small_models import model_of_prior
 
+from sgtune import Arm, InputError, Preconditioner, define_model
 from sgtune.mode.coordinates import check_curvature, precondition
 from sgtune.mode.find import map_position
-from sgtune.model import define_model
 from sgtune.model.positions import flatten
-from sgtune.model.preconditioner import Preconditioner
-from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep, independent_chains
-from sgtune.support.errors import InputError
 from sgtune.theory.laplace import against_draws, directions_of, laplace_of, spread_ratios
 from sgtune.theory.linear import stationary_variances
 

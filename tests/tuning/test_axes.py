@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from small_models import check_rungs, small_logistic_model, tune, without_doubts
 
-from sgtune import Arm, Budget
+from sgtune import Arm, Budget, InputError
 from sgtune.sampling.arm import shape_of
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
-from sgtune.support.errors import InputError
 from sgtune.support.randomness import named_key
 from sgtune.tuning import Settings, make_arms
 

@@ -5,10 +5,9 @@ import pytest
 from small_models import gaussian_model, small_logistic_model, tune
 
 import sgtune
-from sgtune import Budget, CostTable, sample
+from sgtune import Budget, CostTable, InputError, sample
 from sgtune.samplers import SAMPLERS, published_name
 from sgtune.samplers.gradients import ESTIMATORS
-from sgtune.support.errors import InputError
 from sgtune.tuning import (
     Grid,
     GridSearch,
@@ -91,9 +90,6 @@ def test_bad_objects_get_one_line(call, words):
     with pytest.raises(InputError, match=words) as raised:
         call()
     assert "\n" not in str(raised.value)
-
-
-# --- arms judged by their acceptance rates ---
 
 
 STEP_SIZES = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5)

@@ -1,7 +1,5 @@
 """`tune_and_sample`: a race, a pilot and chains in one call, and what each of them cost."""
 
-import json
-
 import numpy as np
 import pytest
 from small_models import gaussian_model, mixture_model
@@ -52,12 +50,6 @@ def test_the_cost_has_all_parts(run):
     for name in ("data_terms", "seconds"):
         assert cost["total"][name] == pytest.approx(sum(cost[part][name] for part in list(cost)[:3]))
     assert f"{cost['total']['data_terms']:.3g}" in repr(run)
-
-
-def test_arviz_gets_the_record_of_the_tuning(run):
-    pytest.importorskip("arviz")
-    record = json.loads(run.to_arviz()["posterior"].attrs["tuning"])
-    assert record["best"]["step_size"] == run.tuning.best.step_size
 
 
 def test_chains_of_a_tuned_run_start_about_all_modes_that_starts_find():

@@ -10,10 +10,8 @@ from job_pieces import Calls, Log
 from predictive_models import random_draws, small_network, small_pmf
 from small_models import gaussian_model, small_logistic_model
 
-from sgtune import CostTable, metrics
+from sgtune import Arm, Chain, CostTable, metrics
 from sgtune.model.positions import from_matrix
-from sgtune.sampling.arm import Arm
-from sgtune.sampling.chain import Chain
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study.experiments import evaluate as module

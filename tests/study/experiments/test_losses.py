@@ -8,11 +8,10 @@ import pytest
 from job_pieces import Log
 from small_models import small_logistic_model
 
-from sgtune import Budget, CostTable, metrics
+from sgtune import Arm, Budget, CostTable, metrics
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.sampling import lockstep
-from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study.experiments.losses import Losses, capped, frozen_losses, losses_of, raced_arm, run_arms

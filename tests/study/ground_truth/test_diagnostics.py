@@ -21,8 +21,6 @@ pytestmark = [
     pytest.mark.filterwarnings("error::RuntimeWarning:sgtune"),
 ]
 
-# --- of each parameter ---
-
 KINDS = ("persistent", "alternating", "rejections", "rounded", "signs", "skewed", "heavy", "apart")
 
 
@@ -71,18 +69,6 @@ def test_of_each_parameter_they_are_arvizs(kind, n_chains):
         assert equal.mean() > 0.97
 
 
-@pytest.mark.parametrize("carried", [-0.4, 0.6])
-def test_standard_errors_of_the_sd_of_autoregressive_draws_are_the_known_ones(carried):
-    """The ESS of squares is n (1 - a^2) / (1 + a^2); medians over parameters err by a few percent."""
-    n = 4_000
-    rng = np.random.default_rng(2)
-    values = 5 * np.stack([autoregressive(rng, n // 4, 200, carried) for _ in range(4)])
-    # In two arrays, of which some columns are taken at a time.
-    found = per_parameter([values[..., :77], values[..., 77:]])
-    of_sd = 5 * np.sqrt((1 + carried**2) / (1 - carried**2) / (2 * n))
-    assert np.median(found.sd_error) == pytest.approx(of_sd, rel=0.03)
-
-
 def test_a_parameter_has_the_same_numbers_alone_and_among_others_and_in_single_precision():
     values = np.concatenate([some_draws(kind, 3, 41, 2, 0) for kind in KINDS], axis=-1).astype(np.float32)
     alone = per_parameter([values[..., i : i + 1] for i in range(values.shape[-1])])
@@ -106,8 +92,6 @@ def test_what_is_not_defined_is_nan_and_a_chain_that_never_moves_is_stuck():
     values[:, :, 0] = 4
     assert np.isinf([getattr(per_parameter([values]), name)[0] for name in ("mean_error", "sd_error")]).all()
 
-
-# --- the record ---
 
 DIMENSION, N_CHAINS, N_DRAWS = 10, 2, 2_000
 # Parameters are correlated; three directions are judged.
@@ -268,9 +252,6 @@ def matrices():
     return (noise * [1, 2, 3] + [0, 50, -5]).astype(np.float32)
 
 
-# --- moments ---
-
-
 def test_moments_by_block_are_those_of_all_draws_at_once():
     """Draws are narrow and far from zero, where float32 sums of squares would lose the variance."""
     matrix = (1_000 + 0.01 * np.random.default_rng(0).normal(size=(301, 7))).astype(np.float32)
@@ -283,9 +264,6 @@ def test_moments_by_block_are_those_of_all_draws_at_once():
     np.testing.assert_allclose(moments.squares, exact.var(axis=0) * 301, rtol=1e-8)
     products = np.cov(exact.T) * 300
     np.testing.assert_allclose(moments.products, products, rtol=1e-8, atol=1e-8 * products.max())
-
-
-# --- chains ---
 
 
 def test_chains_are_joined_with_their_variables_and_totals(matrices):

@@ -49,38 +49,6 @@ def test_tables_hold_mean_and_sd_of_the_replicates_and_name_the_diverged(records
         assert cells["heuristic", metrics[0], "sghmc"].shown == "diverged"
 
 
-def with_ksd(of_grid, others, metric="ksd", **choices):
-    """Of SGLD on the logistic regression: the values in the runs of grid search and of the other tuners, whose
-    replicates differ by a millionth."""
-    files = make_files(3, ("logistic",), **choices)
-    evaluation = files["evaluation"]["logistic/sgld"]
-    own = next(tuned["runs"] for tuned in evaluation["tuners"] if tuned["tuner"] == "grid")
-    for i, run in enumerate(evaluation["runs"]):
-        run["table"][metric] = (of_grid if i in own else others) + 1e-6 * run["replicate"]
-    return files
-
-
-def bold(name, files, metric="ksd", sampler="sgld"):
-    found = make(name, records_of(files))
-    return {cell.tuner for cell in found if cell.best and (cell.metric, cell.sampler) == (metric, sampler)}
-
-
-@pytest.mark.parametrize(("metric", "floor"), [("ksd", 2.8), ("ksd_scaled", 0.14)])
-def test_the_smallest_ksd_is_not_marked_below_that_of_exact_draws(metric, floor):
-    name = "table6" if metric == "ksd" else "further_metrics"
-    assert bold(name, with_ksd(1.1 * floor, 2.2 * floor, metric), metric) == {"grid"}
-    assert bold(name, with_ksd(0.9 * floor, 1.8 * floor, metric), metric) == set()
-
-
-def test_tuners_that_chose_the_same_arm_show_the_same_numbers_and_share_the_bold():
-    files = with_ksd(10, 100, choices=[("logistic/sgld", "mamba-ksd", ["grid", "grid"])])
-    cells = cells_by(make("table1", records_of(files)), "tuner", "metric", "sampler")
-    mine, other = (cells[tuner, "ksd", "sgld"] for tuner in ("mamba-ksd", "grid"))
-    assert (mine.value, mine.sd, mine.shown) == (other.value, other.sd, other.shown)
-    for name in ("table1", "table6"):
-        assert bold(name, files) == {"grid", "mamba-ksd"}
-
-
 @pytest.mark.parametrize("name", ["table2", "further_metrics", "xi_by_block"])
 def test_nothing_is_best_by_a_distance_from_a_reference_that_is_not_trusted_or_with_one_tuning_run(name):
     def marked(trusted=True, tunings=2, **block):

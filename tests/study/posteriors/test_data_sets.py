@@ -45,8 +45,6 @@ from sgtune.support.files import file_sha256, read_json, write_json
 CONTENT = b"196\t242\t3\t881250949\n" * 50
 SUM = hashlib.sha256(CONTENT).hexdigest()
 
-# --- sites ---
-
 
 def zipped(members: dict[str, str | bytes]) -> bytes:
     buffer = io.BytesIO()
@@ -224,9 +222,6 @@ def test_files_that_changed_after_their_download_are_refused(at, tmp_path):
     assert_says("source.json: not as this version of sgtune writes it: 'u.data'", of_unknown)
 
 
-# --- packages ---
-
-
 def test_a_package_is_downloaded_and_read_but_not_installed(tmp_path, monkeypatch):
     """With stand-ins for pip, apt-get and dpkg-deb, which are told to download and to unpack, and nothing else."""
     carrier, tar, commands = zipped({"small/u.inter": b"user\titem\n" + CONTENT}), io.BytesIO(), []
@@ -265,9 +260,6 @@ def test_a_program_that_fails_is_one_line(tmp_path):
     failing = ["sh", "-c", "echo first >&2; echo 'E: Unable to locate package' >&2; exit 100"]
     with pytest.raises(DataError, match=r"^sh failed: E: Unable to locate package$"):
         data_sets._run(failing, str(tmp_path))
-
-
-# --- images ---
 
 
 def test_idx_files_are_written_and_read(tmp_path):
@@ -311,9 +303,6 @@ def test_mnist_is_read_from_a_pickle_without_unpickling(tmp_path):
         assert files[f"{prefix}-labels-idx1-ubyte"] == idx_bytes(labels[rows])
 
 
-# --- tables ---
-
-
 def as_libsvm(inputs, labels) -> bytes:
     """As LIBSVM's tools print: six digits, zeros left out, classes from 1, a space at the end of a line."""
     lines = []
@@ -344,9 +333,6 @@ def test_rows_of_libsvm_are_read_as_they_were_written(tmp_path, monkeypatch):
     found, classes = parse_libsvm(b"2\n1.0 3:-1e-2", n_features=3, n_classes=2, where="a")
     np.testing.assert_array_equal(found, np.float32([[0, 0, 0], [0, 0, -0.01]]))
     assert classes.tolist() == [1, 0]
-
-
-# --- the real sets, from the packages that carry them ---
 
 
 def packaged(name, folder):
