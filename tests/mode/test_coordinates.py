@@ -14,6 +14,7 @@ from sgtune.mode.curvature import laplace_scale, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model.positions import unflatten
 from sgtune.model.posterior import density_of, log_posterior, negative_hessian, scores
+from sgtune.sampling.lockstep import compiled_programs
 from sgtune.theory.laplace import laplace_of
 
 D = 3
@@ -109,8 +110,6 @@ def test_start_and_centre_are_positions_of_the_model(logistic):
 
 
 def test_programs_serve_all_coordinates(logistic):
-    from sgtune.sampling.lockstep import compiled_programs
-
     options = {"step_size": 1e-3, "batch_size": 50, "budget": Budget(steps=5)}
     sample(logistic, "sgld-cv", **options, preconditioner=FACTOR)
     there = compiled_programs()
@@ -122,9 +121,7 @@ def test_a_preconditioner_is_its_numbers_and_is_saved_as_arrays(tmp_path):
     one, same = (Preconditioner(np.zeros(D), FACTOR) for _ in range(2))
     other = Preconditioner(np.zeros(D), FACTOR, np.ones(D))
     assert one == same != other
-    assert hash(one) == hash(same)
     assert len({one, same, other}) == 2
-    assert len(repr(other)) < 60
     other.save(tmp_path / "p.npz")
     assert Preconditioner.load(tmp_path / "p.npz") == other
     np.savez(tmp_path / "q.npz", centre=np.zeros(D))
@@ -137,26 +134,22 @@ def test_a_preconditioner_is_its_numbers_and_is_saved_as_arrays(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("laplase", "preconditioner: 'laplase' is not known .did you mean 'laplace'"),
-        (3, "preconditioner: 3 is not allowed"),
-        (np.ones(4), r"preconditioner: shape \(4,\) is not allowed; it must be \(3,\)"),
-        (np.ones((3, 3)), "preconditioner: 1 above the diagonal"),
-        (np.array([1.0, 0.0, 1.0]), "preconditioner: 0 is not allowed; sds"),
-        (np.array([1.0, np.nan, 1.0]), "preconditioner: nan is not allowed"),
-        (
-            np.array([1.0, 1e39, 1.0]),
-            "preconditioner: 1e\\+39 is not allowed; all numbers must be finite in float32",
-        ),
-        (np.array([1.0, 1e-46, 1.0]), "preconditioner: 1e-46 is not allowed; sds"),
-        (["one", "two", "three"], "preconditioner: .* must be an array of numbers"),
-        (np.diag([1.0, -1.0, 1.0]), "preconditioner: -1 is not allowed"),
-        (Preconditioner(np.zeros(2), np.ones(2)), "preconditioner: shape"),
+        ("laplase", "'laplase' is not known .did you mean 'laplace'"),
+        (3, "3 is not allowed"),
+        (np.ones(4), r"shape \(4,\) is not allowed; it must be \(3,\)"),
+        (np.ones((3, 3)), "1 above the diagonal"),
+        (np.array([1.0, 0.0, 1.0]), "0 is not allowed; sds"),
+        (np.array([1.0, np.nan, 1.0]), "nan is not allowed"),
+        (np.array([1.0, 1e39, 1.0]), "1e\\+39 is not allowed; all numbers must be finite in float32"),
+        (np.array([1.0, 1e-46, 1.0]), "1e-46 is not allowed; sds"),
+        (["one", "two", "three"], ".* must be an array of numbers"),
+        (np.diag([1.0, -1.0, 1.0]), "-1 is not allowed"),
+        (Preconditioner(np.zeros(2), np.ones(2)), "shape"),
     ],
 )
 def test_what_is_no_preconditioner_is_refused_in_one_line(logistic, given, message):
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(InputError, match=rf"^preconditioner: {message}[^\n]*$"):
         sample(logistic, "sgld", step_size=0.1, batch_size=5, budget=Budget(steps=1), preconditioner=given)
-    assert "\n" not in str(error.value)
 
 
 def test_an_array_about_a_given_centre_needs_no_mode(logistic, monkeypatch):
@@ -173,17 +166,6 @@ def test_an_array_about_a_given_centre_needs_no_mode(logistic, monkeypatch):
     np.testing.assert_allclose(chain.draws, same.draws, rtol=1e-4, atol=1e-5)
 
 
-def without_curvature() -> sgtune.Model:
-    """A location with Laplace errors: the Hessian of its log-likelihood is 0."""
-    return sgtune.define_model(
-        "kinks",
-        log_prior=lambda p: -0.5 * p @ p / 100,
-        log_likelihood=lambda p, y: -jnp.abs(y - p[0]),
-        data=np.random.default_rng(9).laplace(size=2_000).astype(np.float32),
-        init=lambda key: jnp.zeros(1),
-    )
-
-
 @pytest.mark.parametrize(("name", "given"), [("start", [0.0, 1e39]), ("centre", [0.0, np.nan])])
 def test_a_centre_and_a_start_are_numbers_of_float32(name, given):
     with pytest.raises(InputError, match=f"^{name}: .*is not allowed"):
@@ -191,18 +173,25 @@ def test_a_centre_and_a_start_are_numbers_of_float32(name, given):
 
 
 def test_where_there_is_no_proper_mode_there_is_no_laplace_preconditioner():
-    """The scale would be the prior's, 10, and the posterior's is a hundredth of it."""
-    for refuse in (laplace_preconditioner, laplace_of):
-        with pytest.raises(InputError, match=r"^log_likelihood: .*'kinks'.* must have second derivatives"):
-            refuse(without_curvature())
+    """With Laplace errors the scale would be the prior's, 10, and the posterior's is a hundredth of it."""
+    kinks = sgtune.define_model(
+        "kinks",
+        log_prior=lambda p: -0.5 * p @ p / 100,
+        log_likelihood=lambda p, y: -jnp.abs(y - p[0]),
+        data=np.random.default_rng(9).laplace(size=2_000).astype(np.float32),
+        init=lambda key: jnp.zeros(1),
+    )
     saddle = model_of_prior(lambda p: 0.5 * p[0] ** 2 - 0.5 * p[1] ** 2, jnp.zeros(2))
-    for refuse, words in (
-        (laplace_preconditioner, "preconditioner"),
-        (laplace_of, "needs a proper mode"),
-        (laplace_scale, "not concave"),
+    no_derivatives = r"^log_likelihood: .*'kinks'.* must have second derivatives"
+    for refuse, model, words in (
+        (laplace_preconditioner, kinks, no_derivatives),
+        (laplace_of, kinks, no_derivatives),
+        (laplace_preconditioner, saddle, "preconditioner"),
+        (laplace_of, saddle, "needs a proper mode"),
+        (laplace_scale, saddle, "not concave"),
     ):
         with pytest.raises(InputError, match=words):
-            refuse(saddle)
+            refuse(model)
     # But there is a scale: by the size of the curvature.
     factor = local_factor(saddle, np.zeros(2))
     np.testing.assert_allclose(factor @ factor.T, np.eye(2), atol=1e-6)

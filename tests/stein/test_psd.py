@@ -18,7 +18,7 @@ from sgtune.support.errors import InputError
 MODULE = import_module("sgtune.stein.psd")
 
 
-def naive_moments(x, s, scale, centre, target, blocks, has_pairs):
+def naive_moments(x, s, scale, centre, target="all directions", blocks=(), has_pairs=True):
     """The moments of one draw, multiplied by the roots of their weights, by loops over coordinates."""
     dimension = len(x)
     factor = np.diag(scale) if np.ndim(scale) == 1 else scale
@@ -47,12 +47,10 @@ def naive_moments(x, s, scale, centre, target, blocks, has_pairs):
     return np.array(moments)
 
 
-def naive_kernel(positions, scores, scale, centre, target="all directions", blocks=(), has_pairs=True):
-    rows = [
-        naive_moments(np.float64(x), np.float64(s), scale, centre, target, blocks, has_pairs)
-        for x, s in zip(positions, scores, strict=True)
-    ]
-    return np.array(rows) @ np.array(rows).T
+def naive_kernel(positions, scores, *options, **more):
+    rows = zip(np.float64(positions), np.float64(scores), strict=True)
+    moments = np.array([naive_moments(x, s, *options, **more) for x, s in rows])
+    return moments @ moments.T
 
 
 @pytest.mark.parametrize("form", ["pairs", "diagonal", "marginals"])
@@ -89,11 +87,9 @@ def test_it_is_the_sum_over_moments_in_naive_loops(form, n, dimension, seed, kin
 @pytest.mark.parametrize("dimension", [200, 201])
 def test_all_pairs_end_at_two_hundred_dimensions(dimension):
     draws, centre = some_draws(1, 7, dimension), np.linspace(-1, 1, dimension)
-    blocks = [1, 150, dimension - 151]
-    kernel = naive_kernel(
-        *draws, np.ones(dimension), centre, blocks=blocks, has_pairs=dimension == 200
-    ).mean()
-    assert psd(*draws, centre=centre, blocks=blocks) == pytest.approx(np.sqrt(kernel), rel=1e-9)
+    blocks, has_pairs = [1, 150, dimension - 151], dimension == 200
+    kernel = naive_kernel(*draws, np.ones(dimension), centre, blocks=blocks, has_pairs=has_pairs)
+    assert psd(*draws, centre=centre, blocks=blocks) == pytest.approx(np.sqrt(kernel.mean()), rel=1e-9)
 
 
 def design(dimension):

@@ -51,13 +51,9 @@ def run_of(config):
 def test_a_run_makes_what_it_has_something_to_show_of():
     everything = run_of(valid(horizons__seconds=[1, 10]))
     assert {name for names in everything.values() for name in names} == set(NAMES)
-    of_default = run_of(valid())
-    assert set(everything["mamba"]) - set(of_default["mamba"]) == {"horizons"}
-    pmf = set(
-        run_of(
-            valid(models=["pmf"], tuners=["mamba-ksd"], reference__nuts=False, regret__prediction_draws=9)
-        )["mamba"]
-    )
+    assert set(everything["mamba"]) - set(run_of(valid())["mamba"]) == {"horizons"}
+    bare = {"models": ["pmf"], "tuners": ["mamba-ksd"], "reference__nuts": False}
+    pmf = set(run_of(valid(**bare, regret__prediction_draws=9))["mamba"])
     assert {"table2", "table7", "table8", "figure4", "regret", "published_comparison"} <= pmf
     # Of other models, of theory's arms, and against a reference.
     assert not {"table1", "figure5", "ood", "theory", "reference", "xi_by_block", "widths"} & pmf
@@ -88,11 +84,10 @@ def toys(monkeypatch, tmp_path):
     module = ModuleType("sgtune.study.mamba.toys")
     module.count, module.draw = count, draw
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    about = Artifact(
-        "toys:count", ("regret",), "Toys", rows=("sampler",), columns=("metric",), model="logistic"
-    )
-    monkeypatch.setitem(studies.STUDIES[studies.MAIN].tables, "toys", about._replace(options={"factor": 2}))
-    monkeypatch.setitem(studies.STUDIES[studies.MAIN].figures, "toy", about._replace(maker="toys:draw"))
+    places = {"rows": ("sampler",), "columns": ("metric",), "model": "logistic"}
+    about, main = Artifact("toys:count", ("regret",), "Toys", **places), studies.STUDIES[studies.MAIN]
+    monkeypatch.setitem(main.tables, "toys", about._replace(options={"factor": 2}))
+    monkeypatch.setitem(main.figures, "toy", about._replace(maker="toys:draw"))
     files, paths = make_files(1, ("logistic", "pmf")), []
     for kind, name in [("regret", "logistic/sgld"), ("regret", "pmf/sgld"), ("tuning", "logistic/sgld")]:
         paths.append(tmp_path / kind / f"{name}.json")

@@ -180,13 +180,11 @@ def test_sds_of_long_chains_are_as_predicted(gaussian, name, arm, burn_in):
 
 def test_draws_show_where_the_assumption_fails(gaussian):
     model, laplace = gaussian
-    arm = Arm(1e-3, 10)
-    chain = Lockstep.at_mode(model, "sgld-cv", [arm], seed=5)
-    draws = chain.advance(4_000, 1)[:, 0]
+    arm, mode = Arm(1e-3, 10), flatten(map_position(model))
+    draws = Lockstep.at_mode(model, "sgld-cv", [arm], seed=5).advance(4_000, 1)[:, 0]
     comparison = against_draws(laplace, "sgld-cv", arm, draws)
     assert (np.abs(comparison.measured - comparison.predicted) < 4 * comparison.error).all()
-    wide = flatten(map_position(model)) + 3 * (draws - flatten(map_position(model)))
-    comparison = against_draws(laplace, "sgld-cv", arm, wide)
+    comparison = against_draws(laplace, "sgld-cv", arm, mode + 3 * (draws - mode))
     assert (comparison.measured - comparison.predicted > 4 * comparison.error).all()
     with pytest.raises(InputError, match="draws: 1 are too few"):
         against_draws(laplace, "sgld-cv", arm, draws[:1])

@@ -129,8 +129,7 @@ def test_noise_that_grows_with_the_spread_is_iterated(name):
 
 
 def test_unstable_arms_have_infinite_variances():
-    curvature = np.array([1.0, 100.0])
-    directions = Directions(curvature, np.full(2, 1e-3), N_DATA)
+    directions = Directions(np.array([1.0, 100.0]), np.full(2, 1e-3), N_DATA)
     for name, arm in [
         ("sgld", Arm(0.021, BATCH)),
         ("sghmc", Arm(0.05, BATCH, 5)),
@@ -140,26 +139,16 @@ def test_unstable_arms_have_infinite_variances():
         assert np.isinf(expected_errors(name, [arm], directions, [100])).all()
         calm = arm.step_size / 20
         assert np.isfinite(stationary_variances(name, Arm(**{**arm, "step_size": calm}), directions)).all()
-    # With noise of the Hessians only, a step multiplies E x^2 by (1 - h)^2 + h^2 F T.
-    h, slope = 0.5, 1.0 / FACTOR
+    # With noise of the Hessians only, a step multiplies E x^2 by (1 - h)^2 + h^2 F T. One direction of 100 may have all
+    # of it: over all its mean is harmless.
     for times, settles in ((2.9, True), (3.1, False)):
-        for slopes in (np.array([[times * slope]]), np.array([times * slope])):
-            found = stationary_variances(
-                "sgld-cv", Arm(h, BATCH), Directions(np.ones(1), np.zeros(1), N_DATA, slopes)
-            )
+        slope = times / FACTOR
+        for slopes in (np.array([[slope]]), np.array([slope]), slope * np.eye(100)[7]):
+            quiet = np.zeros(len(slopes))
+            arm, directions = Arm(0.5, BATCH), Directions(quiet + 1, quiet, N_DATA, slopes)
+            found = stationary_variances("sgld-cv", arm, directions)
             assert np.isfinite(found).all() == settles
-            assert not settles or found == pytest.approx(1 / (1 - 0.25 - 0.25 * times))
-
-
-def test_one_direction_of_many_makes_an_arm_unstable():
-    """It has all noise of the Hessians: over 100 directions its mean is harmless."""
-    slopes = np.zeros(100)
-    for times, settles in ((2.9, True), (3.1, False)):
-        slopes[7] = times / FACTOR
-        found = stationary_variances(
-            "sgld-cv", Arm(0.5, BATCH), Directions(np.ones(100), slopes * 0, N_DATA, slopes)
-        )
-        assert np.isfinite(found).all() == settles
+            assert not settles or len(found) > 1 or found == pytest.approx(1 / (1 - 0.25 - 0.25 * times))
 
 
 def test_moments_of_a_runs_variance_equal_the_quadratic_form():

@@ -241,21 +241,21 @@ def test_the_horizon_is_what_the_budget_buys(regression):
     np.testing.assert_allclose(short.rungs["discrepancy"].astype(float).fillna(np.inf), foreseen)
 
 
-def test_no_stable_arm_is_an_error_with_a_table(regression):
+def test_no_stable_arm_is_an_error_with_a_table_and_bad_input_is_one_line(regression):
+    def refused(error, match, sampler="sgld", **options):
+        with pytest.raises(error, match=match) as raised:
+            tune(regression, sampler, tuner="theory", **options)
+        return raised.value
+
     settings = Settings(log10_step_sizes=(0.0, -1.0), batch_fractions=(1.0,))
-    with pytest.raises(AllDivergedError, match="all 2 arms of sgnht are unstable by the theory") as raised:
-        tune(regression, "sgnht", tuner="theory", budget=Budget(steps=10), settings=settings)
-    assert raised.value.result.best is None
-    assert list(raised.value.result.rungs["reason"]) == ["unstable"] * 2
-
-
-def test_bad_input_gets_one_line(regression):
-    with pytest.raises(InputError, match=r"^sampler: 'mala' is not known to the theory"):
-        tune(regression, "mala", tuner="theory")
-    with pytest.raises(InputError, match=r"^clock: 'wall' is not allowed; 'theory' runs no arms"):
-        tune(regression, "sgld", tuner="theory", budget=Budget(seconds=1.0), settings=Settings(clock="wall"))
-    with pytest.raises(InputError, match=r"^cost: the table has no entry"):
-        tune(regression, "sgld", tuner="theory", budget=Budget(seconds=1.0), cost=CostTable())
+    line = "all 2 arms of sgnht are unstable by the theory"
+    result = refused(AllDivergedError, line, "sgnht", budget=Budget(steps=10), settings=settings).result
+    assert result.best is None
+    assert list(result.rungs["reason"]) == ["unstable"] * 2
+    seconds = {"budget": Budget(seconds=1.0)}
+    refused(InputError, r"^sampler: 'mala' is not known to the theory", "mala")
+    refused(InputError, r"^clock: 'wall' is not allowed", settings=Settings(clock="wall"), **seconds)
+    refused(InputError, r"^cost: the table has no entry", cost=CostTable(), **seconds)
 
 
 @pytest.mark.parametrize(("ratio", "warns"), [(0.3, True), (0.7, False), (1.5, False), (3.0, True)])

@@ -312,16 +312,12 @@ def test_a_density_without_a_mode_is_tuned_from_a_position(monkeypatch):
         ({"rounds": 4}, "rounds: 4 is not allowed"),
         ({"preconditioner": "diagonal"}, "preconditioner: 'diagonal' is not known"),
         ({"position": np.zeros(2)}, "position: shape|centre: shape"),
+        ({"tuner": "theory", "position": np.zeros(4)}, "^position: .* is no mode.* use the tuner mamba$"),
     ],
 )
 def test_what_is_not_allowed_is_refused_before_work(raw, options, message):
     with pytest.raises(InputError, match=message):
         tune(raw, "sgld-cv", budget=R, **options)
-
-
-def test_theory_refuses_a_position_that_is_no_mode(raw):
-    with pytest.raises(InputError, match=r"^position: .* is no mode.* use the tuner mamba$"):
-        tune(raw, "sgld-cv", tuner="theory", budget=R, position=np.zeros(4))
 
 
 def test_a_diagonal_has_a_grid_that_fits_the_largest_curvature_in_its_coordinates(raw):

@@ -96,20 +96,18 @@ def test_a_key_reruns_what_depends_on_it_and_nothing_else(model, path, value, ki
 
 
 def test_a_given_cost_table_reruns_all_that_converts_seconds_to_steps_and_no_measurement():
-    found = {"models": ["pmf"], "heuristic__n_leapfrog": 10}
-    found |= {"grids__pmf__batch_fractions": [0.1, 0.01], "grids__pmf__n_leapfrogs": [2, 5]}
+    grids = {"batch_fractions": [0.1, 0.01], "n_leapfrogs": [2, 5]}
+    found = {f"grids__pmf__{key}": value for key, value in grids.items()} | {"models": ["pmf"]}
+    found["heuristic__n_leapfrog"] = 10
     assert reruns("pmf", before=found, calibration__table="config/cost/quick.json") == RUN
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_what_concerns_other_models_reruns_nothing(model):
     for other in set(MODELS) - {model}:
-        changes = {
-            f"grids__{other}__log10_step_sizes": [-3],
-            f"per_model__{other}__mamba__seconds": 2,
-            f"per_model__{other}__reference__block": 9,
-            f"per_model__{other}__evaluation__seconds": 301,
-        }
+        own = {"mamba__seconds": 2, "reference__block": 9, "evaluation__seconds": 301}
+        changes = {f"per_model__{other}__{key}": value for key, value in own.items()}
+        changes[f"grids__{other}__log10_step_sizes"] = [-3]
         changes |= {"data__logistic__seed": 1} if other == "logistic" else {f"data__{other}__simulated": 500}
         assert reruns(model, **changes) == set()
         assert reruns(other, **changes) == ALL
@@ -140,20 +138,16 @@ def test_gaussians_of_a_dimension_depend_on_no_other_and_on_no_model():
     assert ladder_settings(before, 10) != ladder_settings(before, 100)
 
 
-def test_smaller_grid_is_for_its_samplers_and_its_tuners():
-    config = valid()
-    own = ["mamba-ksd", "mamba", "grid", "heuristic"]
-    assert tuners_of(config, "bnn", "sgnht") == [*own, "mamba-ksd-smaller", "grid-smaller"]
+def test_smaller_grid_is_for_its_samplers_and_reaches_its_tuners_alone():
+    config, other = valid(), valid(grids__bnn__smaller__log10_step_sizes=[-6])
+    own, both = ["mamba-ksd", "mamba", "grid", "heuristic"], ["mamba-ksd-smaller", "grid-smaller"]
+    assert tuners_of(config, "bnn", "sgnht") == [*own, *both]
     smaller = {triple for triple in studied(config) if triple[2].endswith("-smaller")}
-    assert smaller == {("bnn", "sgnht", "mamba-ksd-smaller"), ("bnn", "sgnht", "grid-smaller")}
+    assert smaller == {("bnn", "sgnht", tuner) for tuner in both}
     assert tuners_of(valid(per_model__bnn__tuners=["grid"]), "bnn", "sgnht") == ["grid", "grid-smaller"]
     assert tuners_of(valid(grids__bnn__smaller__samplers=[]), "bnn", "sgnht") == own
     two = {"samplers": ["sgld", "sgld-cv"], "log10_step_sizes": [-6]}
     assert "grid-smaller" in tuners_of(valid(grids__pmf__smaller=two), "pmf", "sgld-cv")
-
-
-def test_smaller_grid_reaches_its_tuners_alone():
-    config, other = valid(), valid(grids__bnn__smaller__log10_step_sizes=[-6])
     for tuner, step_sizes in {"mamba-ksd": 12, "mamba-ksd-smaller": 6, "grid-smaller": 6}.items():
         one, another = (settings_of(c, "tuning", "bnn", tuner) for c in (config, other))
         assert len(one["grids"]["log10_step_sizes"]) == step_sizes
@@ -161,19 +155,12 @@ def test_smaller_grid_reaches_its_tuners_alone():
 
 
 def test_tuners_that_look_ahead_get_the_horizon_and_theory_no_clock():
-    changes = {"mamba__horizon": 20, "mamba__clock": "wall", "mamba__score_rows": 500}
-    found = {
-        tuner: tuning_arguments(settings_of(valid(**changes), "tuning", "logistic", tuner), tuner)
+    config = valid(mamba__horizon=20, mamba__clock="wall", mamba__score_rows=500)
+    found = [
+        tuning_arguments(settings_of(config, "tuning", "logistic", tuner), tuner)
         for tuner in ("mamba", "theory")
-    }
-    assert [one["horizon"].seconds for one in found.values()] == [20, 20]
-    assert [one["budget"].seconds for one in found.values()] == [1, 1]
+    ]
+    assert [(one["horizon"].seconds, one["budget"].seconds) for one in found] == [(20, 1)] * 2
     # Theory runs no arm, and would refuse a wall-clock budget.
-    assert [one["settings"].clock for one in found.values()] == ["wall", "calibrated"]
-    assert (found["mamba"]["settings"].score_rows, found["mamba"]["settings"].thin) == (500, None)
-
-
-def test_studied_is_every_tuner_of_a_model_with_every_sampler():
-    config = valid(samplers=["sgld", "sgnht"], models=["pmf", "logistic"])
-    of_models = {"pmf": config["per_model"]["pmf"]["tuners"], "logistic": config["tuners"]}
-    assert studied(config) == [(m, s, t) for m in of_models for s in ("sgld", "sgnht") for t in of_models[m]]
+    assert [one["settings"].clock for one in found] == ["wall", "calibrated"]
+    assert (found[0]["settings"].score_rows, found[0]["settings"].thin) == (500, None)

@@ -93,17 +93,12 @@ def test_a_race_is_run_again_if_anything_that_it_depends_on_changes(
 def test_tuners_that_judge_by_predictions_hold_out_rows(model, monkeypatch):
     """The mode without these rows is found with the configured settings, before a tuner's time starts."""
     found = []
-    monkeypatch.setattr(
-        module, "map_result", lambda fewer, **settings: found.append((fewer.n_data, settings))
-    )
-    settings = {
-        tuner: own | {"map": {"epochs": 7}, "tuning": {"replicates": 1, "validation_fraction": 0.2}}
-        for tuner, own in TUNERS.items()
-    }
-    records, _ = tune_all(model, None, settings)
+    monkeypatch.setattr(module, "map_result", lambda fewer, **own: found.append((fewer.n_data, own)))
+    of_all = {"map": {"epochs": 7}, "tuning": {"replicates": 1, "validation_fraction": 0.2}}
+    records, _ = tune_all(model, None, {tuner: own | of_all for tuner, own in TUNERS.items()})
     assert found == [(160, {"epochs": 7})]
     assert [record["validation_fraction"] for record in records] == [0, 0.2, 0]
-    (row,) = tune.with_facts([{"tuner": "grid", "arms": []}], records)
+    (row,) = module.with_facts([{"tuner": "grid", "arms": []}], records)
     assert row == {"tuner": "grid", "arms": [], "reason": "", "validation_fraction": 0.2}
 
 
