@@ -23,9 +23,8 @@ def newton(model):
     for _ in range(50):
         probability = 1 / (1 + np.exp(inputs @ position))
         gradient = inputs.T @ probability - position / 10
-        hessian = (inputs * (probability * (1 - probability))[:, None]).T @ inputs + np.eye(
-            len(position)
-        ) / 10
+        weights = (probability * (1 - probability))[:, None]
+        hessian = (inputs * weights).T @ inputs + np.eye(len(position)) / 10
         position = position + np.linalg.solve(hessian, gradient)
     return position, hessian
 

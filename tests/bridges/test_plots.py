@@ -18,21 +18,13 @@ def _closed():
 
 
 def rungs():
+    columns = ["race", "rung", "step_size", "batch_size", "discrepancy", "pruned"]
     rows = []
     for race in (1, 2):
-        for rung, step, size, value, pruned in [
-            (1, 1e-3, 10, 0.4, True),
-            (1, 1e-3, 20, 0.2, False),
-            (1, 1e-2, 20, 0.3 * race, False),
-            (1, 1e-1, 20, None, True),
-            (2, 1e-3, 20, 0.2, True),
-            (2, 1e-2, 20, 0.1, False),
-        ]:
-            arm = {"step_size": step, "batch_size": size, "n_leapfrog": None}
-            rows.append(
-                {"rung": rung, **arm, "steps": 10, "discrepancy": value, "pruned": pruned, "race": race}
-            )
-    return pd.DataFrame(rows)
+        rows += [(race, 1, 1e-3, 10, 0.4, True), (race, 1, 1e-3, 20, 0.2, False)]
+        rows += [(race, 1, 1e-2, 20, 0.3 * race, False), (race, 1, 1e-1, 20, None, True)]
+        rows += [(race, 2, 1e-3, 20, 0.2, True), (race, 2, 1e-2, 20, 0.1, False)]
+    return pd.DataFrame(rows, columns=columns).assign(n_leapfrog=None, steps=10)
 
 
 def points_of(axis, *, is_full):
@@ -61,6 +53,17 @@ def test_a_race_has_a_panel_for_each_rung_of_its_last_race():
     assert [text.get_text() for text in legend.get_texts()] == ["10", "20"]
 
 
+def test_parameters_that_were_named_are_red_and_the_worst_is_at_the_top():
+    columns = {"sd_ratio": [2.0, 1.0], "mean_error": [0.0, 0.1], "problems": ["too wide", ""]}
+    columns |= {"sd_ratio_se": [0.1, 0.1], "mean_error_se": [0.1, 0.1]}
+    axis = plot_diagnosis(pd.DataFrame(columns, index=["u", "v"]))[0]
+    labels = [text.get_text() for text in axis.get_yticklabels()]
+    assert dict(zip(axis.get_yticks(), labels, strict=True)) == {1: "u: too wide", 0: "v"}
+    marks = [line for line in axis.lines if line.get_marker() == "o"]
+    found = [(*line.get_xydata()[0], line.get_color()) for line in marks]
+    assert found == [(2, 1, BAD), (1, 0, OK)]
+
+
 def test_a_race_of_one_size_without_a_winner():
     table = rungs()[lambda t: (t["batch_size"] == 20) & (t["race"] == 1)].drop(columns="race")
     axes = plot_race(table, None)
@@ -68,31 +71,10 @@ def test_a_race_of_one_size_without_a_winner():
     assert not [each for each in axes[0].collections if each.get_sizes()[0] == 140]
 
 
-def test_parameters_that_were_named_are_red_and_the_worst_is_at_the_top():
-    columns = {
-        "sd_ratio": [2.0, 1.0],
-        "sd_ratio_se": [0.1, 0.1],
-        "mean_error": [0.0, 0.1],
-        "mean_error_se": [0.1, 0.1],
-    }
-    table = pd.DataFrame({**columns, "problems": ["too wide", ""]}, index=["u", "v"])
-    axes = plot_diagnosis(table)
-    labels = dict(
-        zip(axes[0].get_yticks(), [text.get_text() for text in axes[0].get_yticklabels()], strict=True)
-    )
-    assert labels == {1: "u: too wide", 0: "v"}
-    marks = [line for line in axes[0].lines if line.get_marker() == "o"]
-    assert [(line.get_xdata()[0], line.get_ydata()[0], line.get_color()) for line in marks] == [
-        (2, 1, BAD),
-        (1, 0, OK),
-    ]
-
-
 def test_without_seaborn_one_line_names_the_extra(monkeypatch):
-    monkeypatch.setattr("sgtune.support.errors.import_module", _without_seaborn)
+    def missing(name):
+        raise ModuleNotFoundError(name=name)
+
+    monkeypatch.setattr("sgtune.support.errors.import_module", missing)
     with pytest.raises(InputError, match=r"pip install 'sgtune\[plots\]'"):
         plot_chains(np.zeros((1, 5, 1)), ["a"])
-
-
-def _without_seaborn(name):
-    raise ModuleNotFoundError(name=name)

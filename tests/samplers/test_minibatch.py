@@ -82,21 +82,16 @@ def test_block_rows_divide_both_and_are_one_for_small_batches(n_data, data):
     ("n_data", "n"), [(50, 7), (5_003, 4_000), (16_000, 4_800), (9_000, 4_500), (5_003, 4_001)]
 )
 def test_arrays_of_a_minibatch_have_the_same_rows_in_whole_blocks(n_data, n):
-    number = np.arange(n_data)
-    data = {
-        "a": jnp.asarray(number),
-        "b": (jnp.asarray(np.stack([number, -number], 1)), jnp.asarray(2.0 * number)),
-    }
-    batch = jax.tree.map(np.asarray, draw_minibatch(jax.random.key(3), data, n))
-    rows = batch["a"]
+    number = jnp.arange(n_data)
+    data = {"a": number, "b": (jnp.stack([number, -number], 1), 2.0 * number)}
+    batch, other = (jax.tree.map(np.asarray, draw_minibatch(jax.random.key(i), data, n)) for i in (3, 4))
+    rows, size = batch["a"], block_rows(n, n_data)
     assert rows.shape == (n,)
     assert len(np.unique(rows)) == n
     assert np.array_equal(batch["b"][0], np.stack([rows, -rows], 1))
     assert np.array_equal(batch["b"][1], 2.0 * rows)
-    size = block_rows(n, n_data)
     blocks = rows.reshape(-1, size)
     assert (blocks[:, 0] % size == 0).all()
     assert (np.diff(blocks, axis=1) == 1).all()
     assert not np.array_equal(np.sort(blocks[:, 0]), blocks[:, 0]), "blocks come in random order"
-    other = np.asarray(draw_minibatch(jax.random.key(4), data, n)["a"])
-    assert not np.array_equal(np.sort(other), np.sort(rows))
+    assert not np.array_equal(np.sort(other["a"]), np.sort(rows))

@@ -19,30 +19,24 @@ MODULE = import_module("sgtune.stein.psd")
 
 
 def naive_moments(x, s, scale, centre, target="all directions", blocks=(), has_pairs=True):
-    """The moments of one draw, multiplied by the roots of their weights, by loops over coordinates."""
+    """The moments of one draw, multiplied by the roots of their weights."""
     dimension = len(x)
     factor = np.diag(scale) if np.ndim(scale) == 1 else scale
-    covariance = factor @ factor.T
-    moments = []
     if target == "marginals":
-        for i in range(dimension):
-            steered = sum(covariance[i, j] * s[j] for j in range(dimension))
-            moments.append(steered / np.sqrt(covariance[i, i]))
-            moments.append(steered * (x[i] - centre[i]) / covariance[i, i] + 1)
-        return np.array(moments) / np.sqrt(dimension)
+        covariance = factor @ factor.T
+        variances, steered = np.diag(covariance), covariance @ s
+        of_second = steered * (x - centre) / variances + 1
+        return np.concatenate([steered / np.sqrt(variances), of_second]) / np.sqrt(dimension)
     z, s = np.linalg.solve(factor, x - centre), factor.T @ s
-    for i in range(dimension):
-        moments.append(s[i])
-        for j in range(dimension) if has_pairs else [i]:
-            moments.append(s[i] * z[j] + (i == j))
-    moments = list(np.array(moments) / np.sqrt(dimension))
-    start, n_modes = 0, sum(size > 1 for size in blocks)
-    for size in [] if has_pairs else blocks:
-        block = range(start, start + size)
-        start += size
+    products = np.outer(s, z) + np.eye(dimension)
+    moments = [s, products.ravel() if has_pairs else np.diag(products)]
+    moments = list(np.concatenate(moments) / np.sqrt(dimension))
+    ends, n_modes = np.cumsum(blocks), sum(size > 1 for size in blocks)
+    for end, size in [] if has_pairs else zip(ends, blocks, strict=True):
+        block = slice(end - size, end)
         if size > 1:
-            moments.append(sum(s[i] for i in block) / np.sqrt(size * n_modes))
-            crossed = sum(s[i] * z[j] for i in block for j in block if i != j)
+            moments.append(s[block].sum() / np.sqrt(size * n_modes))
+            crossed = s[block].sum() * z[block].sum() - s[block] @ z[block]
             moments.append(crossed / size / np.sqrt(n_modes))
     return np.array(moments)
 

@@ -36,32 +36,25 @@ def is_mean_of(found, expected) -> bool:
 )
 def test_they_agree_with_naive_loops(n, dimension, seed, form, marginals, tile):
     positions, scores = some_draws(seed, n, dimension, offset=3.0, size=2.0)
-    rng = np.random.default_rng(seed)
+    rng, factor = np.random.default_rng(seed), a_factor(seed, dimension)
     centre, stretch = rng.standard_normal(dimension), rng.integers(0, N_STRETCHES, n)
-    factor = {"identity": np.eye(dimension), "sds": np.diag(rng.uniform(0.3, 3.0, dimension))}.get(
-        form, a_factor(seed, dimension)
-    )
-    scale = {"identity": "identity", "sds": np.diagonal(factor)}.get(form, factor)
-    covariance = factor @ factor.T
-    _, directions = np.linalg.eigh(covariance)
-    sums, squares = np.zeros((N_STRETCHES, dimension)), np.zeros(dimension)
-    for x, s, a in zip(positions.astype(float) - centre, scores.astype(float), stretch, strict=True):
-        for i in range(dimension):
-            if form != "factor":
-                own = -s[i] * x[i]
-            elif marginals:
-                own = -(covariance[i] @ s) * x[i] / covariance[i, i]
-            else:
-                own = -(directions[:, i] @ s) * (directions[:, i] @ x)
-            sums[a, i] += own
-            squares[i] += own**2
+    scale = {"identity": "identity", "sds": rng.uniform(0.3, 3.0, dimension)}.get(form, factor)
+    x, s, covariance = positions.astype(float) - centre, scores.astype(float), factor @ factor.T
+    if form != "factor":
+        virials = -s * x
+    elif marginals:
+        virials = -(s @ covariance) * x / np.diag(covariance)
+    else:
+        _, directions = np.linalg.eigh(covariance)
+        virials = -(s @ directions) * (x @ directions)
+    sums = np.array([virials[stretch == a].sum(axis=0) for a in range(N_STRETCHES)])
     target = "marginals" if marginals else "all directions"
     with patch("sgtune.stein.virials.TILE", tile):
         found = virial_sums(positions, scores, stretch, scale, centre=centre, target=target)
     np.testing.assert_array_equal(found.counts, np.bincount(stretch, minlength=N_STRETCHES))
     np.testing.assert_allclose(found.virials, sums, rtol=1e-9, atol=1e-9 * np.abs(sums).max())
-    np.testing.assert_allclose(found.squares, squares, rtol=1e-9)
-    cost = np.mean([1 - v if v < 0 else (np.sqrt(v) - 1) ** 2 for v in sums.sum(axis=0) / n])
+    np.testing.assert_allclose(found.squares, np.sum(virials**2, axis=0), rtol=1e-9)
+    cost = np.mean([1 - v if v < 0 else (np.sqrt(v) - 1) ** 2 for v in virials.mean(axis=0)])
     value = virial(positions, scores, scale, centre=centre, target=target)
     assert value == pytest.approx(np.sqrt(cost), rel=1e-9)
     assert np.isclose(virial_error(found, n), cost, rtol=1e-9)

@@ -18,20 +18,22 @@ def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arms():
     # Each tuner has two tuning runs, except the heuristic and theory.
     assert (len(records["tuning"]), len(records["evaluation"])) == (6 * 12, 6 * 7)
     written = files["evaluation"]["logistic/sgld"]
+    chosen = [one["best"] for one in records["tuning"] if one["sampler"] == "sgld"]
     for tuned in written["tuners"]:
         record = record_of(records, "logistic", "sgld", tuned["tuner"])
         assert record["n_data"] == 800_000
-        chosen = [one["best"] for one in records["tuning"] if one["sampler"] == "sgld"]
         assert all(arm in chosen for arm in record["arms"])
         assert record["best"] == next((arm for arm in record["arms"] if arm is not None), None)
         for replicate, (place, row) in enumerate(zip(tuned["runs"], record["table"], strict=True)):
-            if place is None:
-                assert row == {"replicate": replicate, "no_arm": True}
-            else:
-                assert written["runs"][place]["arm"] == record["arms"][replicate % len(record["arms"])]
-                assert row == written["runs"][place]["table"]
-        runs = [place for place in tuned["runs"] if place is not None]
-        assert record["curves"] == [row for place in runs for row in written["runs"][place]["curves"]]
+            run = (
+                {"table": {"replicate": replicate, "no_arm": True}}
+                if place is None
+                else written["runs"][place]
+            )
+            assert row == run["table"]
+            assert run.get("arm") == record["arms"][replicate % len(record["arms"])]
+        runs = [written["runs"][place] for place in tuned["runs"] if place is not None]
+        assert record["curves"] == [row for run in runs for row in run["curves"]]
     places = {tuned["tuner"]: tuned["runs"] for tuned in written["tuners"]}
     assert places["grid"] == places["mamba-ksd"]
     assert places["mamba-fssd"] == [None] * 3
