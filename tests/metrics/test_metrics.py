@@ -1,16 +1,14 @@
-"""Metrics of predictions against naive loops and cases by hand; streaming averages of predictions; errors of sds."""
+"""Metrics of predictions against naive loops and cases by hand; streaming averages of predictions."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from predictive_models import random_draws, small_network, small_pmf
-from scipy.stats import norm
 from small_models import gaussian_model, small_logistic_model
 
 from sgtune import InputError, metrics
 from sgtune.metrics import averages
-from sgtune.metrics.spread import functional_error, xi_rel, xi_white
 from sgtune.model.positions import flatten
 
 
@@ -143,26 +141,6 @@ def test_sd_errors_by_block_see_their_own_parameters_only():
         errors = metrics.relative_sd_error_by_block(model, factor * reference, reference)
         assert errors == pytest.approx({name: float(name == block) for name in sizes})
     assert metrics.position_blocks(small_logistic_model()) == {}
-
-
-def test_right_sds_of_parameters_can_be_wrong_across_them():
-    """The target has correlation 0.9, the draws 0: the ratios of sds along its axes are 1 / sqrt(1.9) and sqrt(10)."""
-    reference = np.array([[1.0, 0.9], [0.9, 1.0]])
-    assert xi_rel(np.ones(2), np.ones(2)) == 0
-    wanted = np.sqrt(((1.9**-0.5 - 1) ** 2 + (10**0.5 - 1) ** 2) / 2)
-    assert xi_white(np.eye(2), reference) == pytest.approx(wanted)
-    assert xi_white(4 * reference, reference) == pytest.approx(1)
-    assert xi_white(np.full((2, 2), np.inf), reference) == np.inf
-
-
-@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (2.0, 1.0), (-0.5, 3.0), (1.0, 0.0)])
-def test_the_error_of_a_functional_is_the_distance_of_two_gaussians(mean, sd):
-    """2-Wasserstein: the root mean square difference of the quantiles, in sds of the reference N(1, 2^2)."""
-    # Normal quantiles at the midpoints of equal shares have variance 1 within 1e-4.
-    quantiles = norm.ppf((np.arange(100_000) + 0.5) / 100_000)
-    distance = np.sqrt(np.mean((mean + sd * quantiles - 1 - 2 * quantiles) ** 2))
-    found = functional_error(np.array([mean]), np.array([sd]), np.array([1.0]), np.array([2.0]))
-    assert found == pytest.approx(distance / 2, rel=1e-3)
 
 
 MODELS = {"logistic": small_logistic_model, "pmf": small_pmf, "network": small_network}

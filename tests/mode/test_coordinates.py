@@ -92,20 +92,24 @@ def test_identity_coordinates_about_the_map_are_those_without(logistic):
     np.testing.assert_allclose(same.draws, plain.draws, atol=1e-4)
 
 
-def test_start_and_centre_are_positions_of_the_model(logistic):
-    there = np.array([0.5, -0.5, 1.0], np.float32)
+def test_start_and_centre_are_positions_of_the_model(logistic, monkeypatch):
+    there, start = np.array([0.5, -0.5, 1.0], np.float32), np.full(D, 0.2, np.float32)
     options = {"step_size": 1e-12, "batch_size": 50, "budget": Budget(steps=1)}
-    position = unflatten(logistic, there)
     for given in (
-        {"preconditioner": "laplace", "position": position},
+        {"preconditioner": "laplace", "position": unflatten(logistic, there)},
         {"preconditioner": Preconditioner(there, FACTOR)},
     ):
         np.testing.assert_allclose(sample(logistic, "sgld-cv", **options, **given).draws[0], there, atol=1e-4)
+
+    def no_search(*_, **__):
+        raise AssertionError("no MAP is needed")
+
     # The same start, centre, scale and noise; control variates of a minibatch show where they are centred.
+    monkeypatch.setattr(find, "find_map", no_search)
+    model = small_logistic_model(n_data=500, dimension=D, seed=2)
     options |= {"step_size": 0.1, "budget": Budget(steps=20)}
-    given = {"preconditioner": FACTOR, "position": position, "centre": position}
-    by_arguments = sample(logistic, "sgld-cv", **options, **given)
-    by_object = sample(logistic, "sgld-cv", **options, preconditioner=Preconditioner(there, FACTOR))
+    by_arguments = sample(model, "sgld-cv", **options, preconditioner=FACTOR, position=start, centre=there)
+    by_object = sample(model, "sgld-cv", **options, preconditioner=Preconditioner(there, FACTOR, start))
     np.testing.assert_allclose(by_arguments.draws, by_object.draws, rtol=2e-3, atol=2e-3)
 
 
@@ -150,20 +154,6 @@ def test_a_preconditioner_is_its_numbers_and_is_saved_as_arrays(tmp_path):
 def test_what_is_no_preconditioner_is_refused_in_one_line(logistic, given, message):
     with pytest.raises(InputError, match=rf"^preconditioner: {message}[^\n]*$"):
         sample(logistic, "sgld", step_size=0.1, batch_size=5, budget=Budget(steps=1), preconditioner=given)
-
-
-def test_an_array_about_a_given_centre_needs_no_mode(logistic, monkeypatch):
-    model = small_logistic_model(n_data=500, dimension=D, seed=2)
-
-    def no_search(*_, **__):
-        raise AssertionError("no MAP is needed")
-
-    monkeypatch.setattr(find, "find_map", no_search)
-    at, start, arm = np.full(D, 0.1), np.full(D, 0.2), {"step_size": 1e-4, "batch_size": 50}
-    options = {**arm, "budget": Budget(steps=20)}
-    chain = sample(model, "sgld-cv", preconditioner=FACTOR, centre=at, position=start, **options)
-    same = sample(model, "sgld-cv", preconditioner=Preconditioner(at, FACTOR, start), **options)
-    np.testing.assert_allclose(chain.draws, same.draws, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "given"), [("start", [0.0, 1e39]), ("centre", [0.0, np.nan])])

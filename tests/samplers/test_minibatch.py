@@ -1,7 +1,4 @@
-"""Minibatches: uniform subsets without replacement, fresh for every key."""
-
-from collections import Counter
-from math import comb
+"""Minibatches: subsets without replacement, fresh for every key; test_gradients has the covariances of their sums."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 from sgtune.samplers.minibatch import (
     BLOCK_ROWS,
@@ -18,32 +14,6 @@ from sgtune.samplers.minibatch import (
     draw_minibatch,
     subset_indices,
 )
-
-# Two-sided significance level of all tests of a family together.
-LEVEL = 1e-4
-
-
-def subsets(n, n_data, n_keys, seed=0):
-    """(n_keys, n) indices, one row per key; keys are folded in by step, as in a chain."""
-    key = jax.random.key(seed)
-    draw = jax.jit(jax.vmap(lambda t: subset_indices(jax.random.fold_in(key, t), n, n_data)))
-    return np.concatenate([np.asarray(draw(part)) for part in jnp.split(jnp.arange(n_keys), 10)])
-
-
-def assert_equally_probable(outcomes, n_outcomes):
-    """Check independent outcomes (any hashable) among ``n_outcomes`` by chi-square."""
-    counts = [*Counter(outcomes).values()]
-    assert LEVEL / 2 < chisquare(counts + [0] * (n_outcomes - len(counts))).pvalue < 1 - LEVEL / 2
-
-
-@pytest.mark.parametrize(("n_data", "n"), [(3, 2), (4, 2), (6, 3), (7, 3), (9, 5), (23, 2)])
-def test_every_subset_and_every_ordered_pair_is_as_probable_as_another(n_data, n):
-    """Also triples and larger subsets where all can be counted, and ordered pairs at the first two places."""
-    rows = subsets(n, n_data, 40_000, seed=1)
-    assert_equally_probable([*map(tuple, np.sort(rows, axis=1))], comb(n_data, n))
-    # The order is irrelevant for a sum. With six rows or fewer its probabilities deviate by a few percent.
-    if n_data > 6:
-        assert_equally_probable([*map(tuple, rows[:, :2])], n_data * (n_data - 1))
 
 
 @pytest.mark.parametrize(("n_data", "n"), [(2**30, 2_000), (800_000, 800), (60_000, 30_000), (300, 299)])

@@ -33,16 +33,12 @@ def test_exact_marginals_are_those_of_the_joint_density():
 def test_model_has_the_paper_gradients_and_is_even_in_gamma():
     model, data = normal.normal_model(DATA), DATA.astype(np.float32)
     mu, gamma, n = 0.3, 0.8, len(data)
-    gradient = np.asarray(score(density_of(model), jnp.array([mu, gamma]), model.data))
-    paper = [
-        (n + 1) * mu * gamma - gamma * np.sum(data),
-        1 - (n + 1) / (2 * gamma) + mu**2 / 2 + np.sum((data - mu) ** 2) / 2,
-    ]
-    assert np.allclose(-gradient, paper, rtol=1e-4)
-    mirrored = np.asarray(score(density_of(model), jnp.array([mu, -gamma]), model.data))
-    assert np.allclose(mirrored, [gradient[0], -gradient[1]], rtol=1e-6)
-    values = [log_posterior(density_of(model), jnp.array([mu, sign * gamma]), model.data) for sign in (1, -1)]
-    assert values[0] == values[1]
+    density, (here, mirrored) = density_of(model), (jnp.array([mu, sign * gamma]) for sign in (1, -1))
+    gradient = np.asarray(score(density, here, model.data))
+    of_gamma = 1 - (n + 1) / (2 * gamma) + mu**2 / 2 + np.sum((data - mu) ** 2) / 2
+    assert np.allclose(-gradient, [(n + 1) * mu * gamma - gamma * np.sum(data), of_gamma], rtol=1e-4)
+    assert np.allclose(score(density, mirrored, model.data), gradient * [1, -1], rtol=1e-6)
+    assert log_posterior(density, here, model.data) == log_posterior(density, mirrored, model.data)
 
 
 @pytest.mark.parametrize("r", [0.0, 0.5, 0.9])

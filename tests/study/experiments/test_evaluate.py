@@ -45,22 +45,22 @@ def test_a_factorisation_has_errors_by_block_and_a_network_without_ksds_needs_no
     assert 0 < min(by_block.values()) <= row["relative_sd_error"] <= max(by_block.values())
     monkeypatch.setattr(module, "scores", None)
     record = run(small_network(), Arm(1e-5, 50), ksd_points=0, curves={"prediction_draws": 5})
-    assert {record["table"][name] for name in LEFT_OUT} == {None}
-    assert record["table"]["ood"]["entropy_ood"] > record["table"]["ood"]["entropy_test"] > 0
+    row = record["table"]
+    assert {row[name] for name in LEFT_OUT} == {None}
+    assert row["ood"]["entropy_ood"] > row["ood"]["entropy_test"] > 0
     assert all(row.keys() >= CLASSES and "ood" not in row for row in record["curves"])
 
 
 @pytest.mark.parametrize("make", [small_pmf, small_network])
 def test_a_chain_that_diverges_has_no_numbers(tmp_path, make):
     model = make()
-    record = run(
-        model, Arm(1e6, 50), reference=metrics.Reference(np.ones(model.dimension)), curves={"ksd_points": 5}
+    reference = metrics.Reference(np.ones(model.dimension))
+    write_json(
+        tmp_path / "record.json", run(model, Arm(1e6, 50), reference=reference, curves={"ksd_points": 5})
     )
-    write_json(tmp_path / "record.json", record)
     record = read_json(tmp_path / "record.json")
     for row in [record["table"], *record["curves"]]:
-        names = LEFT_OUT | (row.keys() & (RATINGS | CLASSES))
-        assert {row[name] for name in names} == {None}
+        assert {row[name] for name in LEFT_OUT | (row.keys() & (RATINGS | CLASSES))} == {None}
     assert record["table"]["diverged"]
 
 

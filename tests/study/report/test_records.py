@@ -62,7 +62,7 @@ def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives_
     assert summary["seconds"] == pytest.approx(PROVENANCE["seconds"] * 3 * len(SAMPLERS))
     # Other records have the number of their chains.
     of = {rule: PROVENANCE | {"rule": rule} for rule in ("sample_nuts", "combine_nuts", "bias")}
-    found = [{"chains": [of["sample_nuts"]] * 2, "provenance": of["combine_nuts"]}]
+    found = [{"chains": [dict(of["sample_nuts"]) for _ in range(2)], "provenance": of["combine_nuts"]}]
     found += [{"chains": 32, "provenance": of["bias"]}]
     rules = [one["rule"] for one in provenances({"reference": found})]
     assert rules == ["sample_nuts", "sample_nuts", "combine_nuts", "bias"]
