@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.linalg import hadamard
 from stein_forms import a_factor, check_stretches, sizes, some_draws, varied
 
 from sgtune.stein import psd, psd_stretches
@@ -84,36 +83,6 @@ def test_all_pairs_end_at_two_hundred_dimensions(dimension):
     blocks, has_pairs = [1, 150, dimension - 151], dimension == 200
     kernel = naive_kernel(*draws, np.ones(dimension), centre, blocks=blocks, has_pairs=has_pairs)
     assert psd(*draws, centre=centre, blocks=blocks) == pytest.approx(np.sqrt(kernel.mean()), rel=1e-9)
-
-
-def design(dimension):
-    """Draws whose mean is 0 and whose covariance is the identity, exactly; all of their entries are 1 or -1."""
-    n = 1 << dimension.bit_length()
-    return hadamard(n)[:, 1 : dimension + 1].astype(np.float64)
-
-
-FORMS = [(20, "all directions"), (250, "all directions"), (20, "marginals"), (250, "marginals")]
-
-
-@pytest.mark.parametrize(("dimension", "target"), FORMS)
-def test_the_value_for_wrong_coordinates(dimension, target):
-    z, sds = design(dimension), np.linspace(1e-3, 5, dimension)
-    mean = np.linspace(-9, 9, dimension)
-
-    def square(factors):
-        x = z * factors
-        return psd(mean + sds * x, -x / sds, sds, centre=mean, target=target) ** 2
-
-    factors = np.ones(dimension)
-    assert square(factors) == pytest.approx(0, abs=1e-20)
-    factors[:3] = 0
-    assert square(factors) == pytest.approx(3 / dimension)
-    factors[:3], factors[5] = 1, np.sqrt(7)
-    assert square(factors) == pytest.approx(6**2 / dimension)
-    assert square(0 * factors) == pytest.approx(1)
-    # Moments of second order do not depend on sds.
-    x = z * factors
-    assert psd(x, -x, sds, centre=0 * mean, target=target) ** 2 == pytest.approx(36 / dimension, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -155,10 +155,6 @@ def test_jobs_end_with_a_snakemake_that_is_killed_and_the_next_start_says_what_t
     assert run["unlocked"].returncode == 0, run["unlocked"].stderr[-1000:]
 
 
-def test_a_run_ends_with_the_places_of_its_tables(run):
-    assert "results/killed/mamba/tables" in run["finished"].stdout
-
-
 def test_timed_jobs_run_alone(run):
     results, intervals = run["results"], []
     origins = {path: json.loads(path.read_text()).get("provenance") for path in whole(results, "*.json")}
