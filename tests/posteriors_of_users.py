@@ -20,14 +20,11 @@ def arrays_of(model: Model, *names: str) -> list[np.ndarray]:
 
 def regression(name: str, x, y, **options) -> Model:
     """Linear regression with noise N(0, 1) and coefficients N(0, 1)."""
-    return define_model(
-        name,
-        log_prior=lambda p: -0.5 * p @ p,
-        log_likelihood=lambda p, b: -0.5 * (b["y"] - b["x"] @ p) ** 2,
-        data={"x": x, "y": y},
-        init=lambda key: jnp.zeros(x.shape[1]),
-        **options,
-    )
+    own = {
+        "log_prior": lambda p: -0.5 * p @ p,
+        "log_likelihood": lambda p, b: -0.5 * (b["y"] - b["x"] @ p) ** 2,
+    }
+    return define_model(name, data={"x": x, "y": y}, init=lambda key: jnp.zeros(x.shape[1]), **own, **options)
 
 
 def moments_of(name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -72,20 +72,10 @@ def test_lock_satisfies_every_bound(requirement):
 
 def test_slurm_profile_gives_timed_jobs_a_node_of_their_own():
     """`machine=1000` marks a timed rule, of any study; on a cluster nothing else keeps its neighbours away."""
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        *STUDIES,
-        "--dry-run",
-        "--executor",
-        "dryrun",
-        "--jobs",
-        "2",
-    ]
+    command = [sys.executable, "-m", "snakemake", *STUDIES, "--dry-run", "--executor", "dryrun"]
     # By the wall clock: where a run uses a cost table, evaluation does not need its own node.
     command += ["--workflow-profile", "profiles/slurm", "--configfile", "config/paper.yaml"]
-    command += ["--config", "run=never-made"]
+    command += ["--config", "run=never-made", "--jobs", "2"]
     printed = succeed(*command, cwd=ROOT, PYTHONPATH=str(ROOT / "src"))
     jobs = re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)+)", printed, flags=re.M)
     timed = {rule for rule, job in jobs if "machine=1000" in job}

@@ -72,18 +72,14 @@ def test_the_laplace_scale_is_the_root_of_the_inverse_hessian():
 @pytest.mark.parametrize("n_rows", [20, 20_000])
 def test_a_saved_laplace_scale_of_another_curvature_is_computed_again(tmp_path, n_rows, caplog):
     rows = np.random.default_rng(1).standard_normal((n_rows, 2), np.float32)
+    own = {"log_prior": standard_normal, "data": rows, "init": lambda key: jnp.zeros(2), "data_dir": tmp_path}
 
     def scale_of(precision: float) -> np.ndarray:
         # Targets are zero, so that the mode is zero, and the value there, under every precision.
-        model = define_model(
-            "centred",
-            log_prior=lambda position: -0.5 * jnp.sum(position**2),
-            log_likelihood=lambda position, batch: -0.5 * precision * (batch @ position) ** 2,
-            data=rows,
-            init=lambda key: jnp.zeros(2),
-            data_dir=tmp_path,
-        )
-        return curvature.laplace_scale(model)
+        def log_likelihood(position, batch):
+            return -0.5 * precision * (batch @ position) ** 2
+
+        return curvature.laplace_scale(define_model("centred", log_likelihood=log_likelihood, **own))
 
     scale_of(1)
     covariance = np.linalg.inv(2 * rows.T @ rows + np.eye(2))
@@ -91,15 +87,10 @@ def test_a_saved_laplace_scale_of_another_curvature_is_computed_again(tmp_path, 
     assert caplog.text.count("the saved one is of another log posterior; computed again") == 1
 
 
-def wide_model(log_likelihood, log_prior=standard_normal, dimension=300):
-    rng = np.random.default_rng(0)
-    return define_model(
-        "wide",
-        log_prior=log_prior,
-        log_likelihood=log_likelihood,
-        data=(1 + rng.random((50, dimension))).astype(np.float32),
-        init=lambda key: jnp.zeros(dimension),
-    )
+def wide_model(log_likelihood, dimension=300):
+    data = (1 + np.random.default_rng(0).random((50, dimension))).astype(np.float32)
+    own = {"log_prior": standard_normal, "init": lambda key: jnp.zeros(dimension)}
+    return define_model("wide", log_likelihood=log_likelihood, data=data, **own)
 
 
 def test_the_factor_above_200_dimensions_has_the_marginal_sds_of_each_temperature():

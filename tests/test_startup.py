@@ -8,21 +8,8 @@ from importlib import import_module
 import pytest
 
 STUDY = "sgtune.study"
-HEAVY = [
-    *(
-        "arviz",
-        "jax",
-        "matplotlib",
-        "numpyro",
-        "optax",
-        "pandas",
-        "pydantic",
-        "scipy",
-        "seaborn",
-        "snakemake",
-    ),
-    "xarray",
-]
+HEAVY = [*("arviz", "jax", "matplotlib", "numpyro", "optax", "pandas"), *("pydantic", "scipy", "seaborn")]
+HEAVY += ["snakemake", "xarray"]
 """Modules that take at least a tenth of a second to import, and seconds on a slow machine."""
 
 

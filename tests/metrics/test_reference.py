@@ -27,10 +27,10 @@ def model():
 
 
 REFERENCE = Reference(
-    np.array([1.0, 2.0, 0.5]),
-    np.array([[1.0, 0.8, 0.1], [0.8, 4.0, -0.3], [0.1, -0.3, 0.25]]),
-    np.array([0.1, 1.0, -0.4]),
-    np.array([2.0, 3.0, 1.5]),
+    sd=np.array([1.0, 2.0, 0.5]),
+    covariance=np.array([[1.0, 0.8, 0.1], [0.8, 4.0, -0.3], [0.1, -0.3, 0.25]]),
+    functionals_mean=np.array([0.1, 1.0, -0.4]),
+    functionals_sd=np.array([2.0, 3.0, 1.5]),
 )
 
 

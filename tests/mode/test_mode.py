@@ -99,15 +99,14 @@ def wide_model():
     """50 rows ~ N(position, 1 / PRECISIONS) of D = 300 under N(0, I), and the exact mode."""
     precisions = np.float32(PRECISIONS)
     rows = np.random.default_rng(0).normal(2, precisions**-0.5, (50, 300)).astype(np.float32)
-    model = define_model(
-        "wide",
-        log_prior=standard_normal,
-        log_likelihood=lambda position, rows: -0.5 * jnp.sum(precisions * (rows - position) ** 2, axis=1),
-        data=rows,
-        init=lambda key: 5 * jax.random.normal(key, (300,)),
-    )
+
+    def log_likelihood(position, rows):
+        return -0.5 * jnp.sum(precisions * (rows - position) ** 2, axis=1)
+
+    own = {"log_prior": standard_normal, "init": lambda key: 5 * jax.random.normal(key, (300,))}
     weights = precisions.astype(np.float64)
-    return model, weights * rows.sum(axis=0, dtype=np.float64) / (50 * weights + 1)
+    mode = weights * rows.sum(axis=0, dtype=np.float64) / (50 * weights + 1)
+    return define_model("wide", log_likelihood=log_likelihood, data=rows, **own), mode
 
 
 def test_scales_that_differ_by_a_million_need_few_steps():

@@ -112,13 +112,8 @@ def test_budgets_of_data_terms_and_of_seconds_are_those_of_each_chain(by_steps):
 def drifting_model():
     """The gradient is the same everywhere, the sum of the rows: a chain's path shows its minibatches."""
     rows = np.random.default_rng(0).standard_normal(100).astype(np.float32)
-    return define_model(
-        "drifting",
-        log_prior=lambda position: 0.0 * jnp.sum(position),
-        log_likelihood=lambda position, rows: rows * position[0],
-        data=rows - rows.mean(),
-        init=lambda key: jnp.zeros(1),
-    )
+    own = {"log_prior": lambda p: 0.0 * jnp.sum(p), "log_likelihood": lambda p, rows: rows * p[0]}
+    return define_model("drifting", data=rows - rows.mean(), init=lambda key: jnp.zeros(1), **own)
 
 
 @pytest.mark.parametrize("batch_size", [1, 50])

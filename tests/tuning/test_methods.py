@@ -35,8 +35,8 @@ SHORT_FOR = {
     "heuristic": Heuristic(),
     "theory": Theory(grid=GRID),
 }
-for _name in ("log-loss", "accuracy", "ece", "mce"):
-    SHORT_FOR[f"mamba-{_name}"] = Halving(judge=predictive(_name), grid=GRID)
+OF_CLASSES = ("log-loss", "accuracy", "ece", "mce")
+SHORT_FOR |= {f"mamba-{name}": Halving(judge=predictive(name), grid=GRID) for name in OF_CLASSES}
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,8 @@ from sgtune.tuning import AllDivergedError, Settings
 matplotlib.use("Agg")
 pytestmark = pytest.mark.optimised
 
-RACE = {
-    "budget": Budget(steps=100),
-    "horizon": Budget(steps=2_000),
-    "rounds": 1,
-    "settings": Settings(log10_step_sizes=(-1.5, -1.0, -0.5), batch_fractions=(0.1,)),
-}
+SETTINGS = Settings(log10_step_sizes=(-1.5, -1.0, -0.5), batch_fractions=(0.1,))
+RACE = {"budget": Budget(steps=100), "horizon": Budget(steps=2_000), "rounds": 1, "settings": SETTINGS}
 
 
 @pytest.fixture(scope="module")

@@ -80,13 +80,8 @@ def killed(folder: Path, pattern: str, target: str, *, number: int = 1, victim: 
     (folder / "killer").mkdir(exist_ok=True)
     (folder / "killer/sitecustomize.py").write_text(KILLER)
     paths = filter(None, [str(folder / "killer"), os.environ.get("PYTHONPATH")])
-    return study(
-        folder,
-        target,
-        PYTHONPATH=os.pathsep.join(paths),
-        TEST_KILL=f"{pattern} {number} {victim}",
-        TEST_KILLED=str(folder / "pid"),
-    )
+    variables = {"TEST_KILL": f"{pattern} {number} {victim}", "TEST_KILLED": str(folder / "pid")}
+    return study(folder, target, PYTHONPATH=os.pathsep.join(paths), **variables)
 
 
 def whole(folder: Path, pattern: str) -> dict[Path, int]:

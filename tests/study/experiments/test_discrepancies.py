@@ -160,13 +160,8 @@ def test_a_signal_is_a_difference_of_means_in_sds_with_its_standard_error():
     assert errors.mean() == pytest.approx(signals.std(), rel=0.25)
 
 
-SIZES = {
-    "width": (0.5, 1.5),
-    "shift": (1.0,),
-    "coordinate": (0.0, 1.5),
-    "direction": (0.0,),
-    "weights": (0.9,),
-}
+SIZES = {"width": (0.5, 1.5), "shift": (1.0,), "coordinate": (0.0, 1.5), "direction": (0.0,)}
+SIZES["weights"] = (0.9,)
 
 
 def rows_of(**options):

@@ -11,19 +11,13 @@ from sgtune.support.files import write_json
 def config():
     """One model, one sampler: two step sizes and two batch sizes, so races of four arms."""
     grids = {"log10_step_sizes": [-2, -3], "batch_fractions": [0.1, 1], "n_leapfrogs": [2]}
-    evaluation = {"seconds": 10, "replicates": 2, "clock": "wall"}
-    evaluation["curves"] = {"seconds": [1, 4], "replicates": 5, "ksd_points": 0}
-    return valid(
-        models=["logistic"],
-        samplers=["sgld"],
-        tuners=["mamba", "grid-ksd", "theory"],
-        grids__logistic=grids,
-        mamba={"seconds": 3, "pruning_rate": 2},
-        grid_ksd={"seconds": 5, "replicates": 1},
-        tuning={"replicates": 2},
-        evaluation=evaluation,
-        regret={"screen": {"seconds": 1, "replicates": 3}, "finalists": 2, "seconds": [7], "replicates": 2},
-    )
+    own = {"models": ["logistic"], "samplers": ["sgld"], "tuners": ["mamba", "grid-ksd", "theory"]}
+    own |= {"grids__logistic": grids, "mamba": {"seconds": 3, "pruning_rate": 2}, "tuning": {"replicates": 2}}
+    own["grid_ksd"] = {"seconds": 5, "replicates": 1}
+    own["evaluation"] = {"seconds": 10, "replicates": 2, "clock": "wall"}
+    own["evaluation"]["curves"] = {"seconds": [1, 4], "replicates": 5, "ksd_points": 0}
+    screen = {"seconds": 1, "replicates": 3}
+    return valid(**own, regret={"screen": screen, "finalists": 2, "seconds": [7], "replicates": 2})
 
 
 def of(jobs, rule):

