@@ -25,8 +25,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 REQUIREMENTS = [*PROJECT["dependencies"], *EXTRAS["study"], *EXTRAS["test"]]
 REQUIREMENTS = [Requirement(line) for line in REQUIREMENTS if not line.startswith("sgtune")]
-MAIN_JOB = "python3 -m venv .venv && .venv/bin/pip install -e '.[study]' && .venv/bin/snakemake --cores all"
-TESTS = "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest"
 
 
 def pins(lines: list[str]) -> dict[str, str]:
@@ -48,13 +46,6 @@ def conda() -> tuple[str, dict[str, str]]:
     python, pip, section = environment["dependencies"]
     assert pip == "pip"
     return python.removeprefix("python="), pins(section["pip"])
-
-
-def test_readme_opens_with_the_two_commands_and_ci_runs_the_second():
-    readme = (ROOT / "README.md").read_text()
-    commands = re.findall(r"python3 -m venv .*", readme)
-    assert [command.strip() for command in commands[:2]] == [MAIN_JOB, TESTS]
-    assert TESTS in (ROOT / ".ci/run").read_text().splitlines()
 
 
 def test_lock_and_conda_environment_agree():

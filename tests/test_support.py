@@ -101,9 +101,3 @@ def test_keys_are_those_of_jax(seed, generator):
         assert keys.dtype == jax.random.key(seed).dtype
         np.testing.assert_array_equal(numbers_of(keys), expected, strict=True)
         np.testing.assert_array_equal(numbers_of(named_key(seed, *names[3])), expected[3], strict=True)
-
-
-def test_other_names_and_seeds_have_other_keys():
-    keys = numbers_of(named_keys(0, [("a", i) for i in range(100)] + [("b", i) for i in range(100)]))
-    others = numbers_of(named_keys(1, [("a", i) for i in range(100)]))
-    assert len({tuple(key) for key in [*keys, *others]}) == 300

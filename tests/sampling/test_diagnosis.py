@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from small_models import effects_model, gaussian_model, model_of_prior, small_logistic_model
+from stein_forms import autoregressive
 
 from sgtune import Budget, InputError, Preconditioner, diagnose, sample
 from sgtune.sampling.diagnosis import as_chains, check_run, parameter_names
@@ -89,10 +90,7 @@ def test_slow_but_exact_chains_are_named_only_slow():
     for seed in range(3):
         rng = np.random.default_rng(seed)
         log = np.log(rng.gamma(2.0, size=(1, 1_000, 3)))
-        z = rng.standard_normal((1, 1_000, 300))
-        for i in range(1, 1_000):
-            z[:, i] = 0.98 * z[:, i - 1] + (1 - 0.98**2) ** 0.5 * z[:, i]
-        diagnosis = diagnose(skewed_model(), {"log": log, "z": z})
+        diagnosis = diagnose(skewed_model(), {"log": log, "z": autoregressive(rng, 1_000, 300, 0.98)[None]})
         assert diagnosis.warnings[-1].startswith("slow: z[")
         names |= set(named(diagnosis).values())
     assert names == {"slow"}

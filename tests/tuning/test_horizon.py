@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from reference_models import gaussian_model as linear_regression
-from scipy.signal import lfilter
 from small_models import check_rungs, gaussian_model, tune
+from stein_forms import autoregressive
 
 from sgtune import Arm, Budget, CostTable, InputError, Preconditioner
 from sgtune.mode.coordinates import precondition
@@ -85,8 +85,8 @@ def test_the_default_judge_adds_the_error_of_means_above_200_dimensions(dimensio
     rng, steps = np.random.default_rng(0), np.arange(1, 201)
     scale, stretch = laplace_scale(model), stretch_of(steps, 200)
     for memory in (0.0, 0.9):
-        draws = lfilter([1], [1, -memory], rng.standard_normal((200, dimension)), axis=0)
-        draws = (draws * np.sqrt(1 - memory**2) / np.sqrt(np.linspace(1, 4, dimension))).astype(np.float32)
+        draws = autoregressive(rng, 200, dimension, memory) / np.sqrt(np.linspace(1, 4, dimension))
+        draws = draws.astype(np.float32)
         gradients = scores(model, draws)
         of_means = mean_error(draws, stretch, scale, n_draws=400)
         for share, least in ((0.5, 0.5), (0.01, 0.1)):

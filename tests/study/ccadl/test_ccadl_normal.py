@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.integrate import cumulative_trapezoid
 from scipy.signal import lfilter
+from stein_forms import autoregressive
 
 from sgtune.model.posterior import density_of, log_posterior, score
 from sgtune.study.ccadl import normal
@@ -44,9 +45,7 @@ def test_model_has_the_paper_gradients_and_is_even_in_gamma():
 @pytest.mark.parametrize("r", [0.0, 0.5, 0.9])
 def test_times_of_autoregressive_chains(r):
     """x_t = r x_(t-1) + noise has the time (1 + r) / (1 - r)."""
-    noise = np.random.default_rng(0).standard_normal((20, 100_000))
-    noise[:, 1:] *= np.sqrt(1 - r**2)
-    chains = lfilter([1.0], [1.0, -r], noise)
+    chains = autoregressive(np.random.default_rng(0), 100_000, 20, r).T
     times = [normal.integrated_time(chain)[0] for chain in chains]
     exact, error = (1 + r) / (1 - r), np.std(times, ddof=1) / np.sqrt(len(times))
     # The sequence ends late on positive noise, with a bias of the order of the error of one estimate.

@@ -9,6 +9,7 @@ import pytest
 from job_pieces import Calls, Log
 from predictive_models import random_draws, small_network, small_pmf
 from small_models import gaussian_model, small_logistic_model
+from stein_forms import autoregressive
 
 from sgtune import Arm, Chain, CostTable, metrics
 from sgtune.model.positions import from_matrix
@@ -163,9 +164,7 @@ def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():
 def test_effective_draws_are_those_of_the_quantities_that_are_judged():
     """Of an AR(1) chain n (1 - r) / (1 + r); of a model with functionals theirs."""
     model, rng = gaussian_model(np.eye(3), np.zeros(3)), np.random.default_rng(0)
-    draws = rng.standard_normal((30_000, 3)).astype(np.float32)
-    for i in range(1, len(draws)):
-        draws[i] = 0.9 * draws[i - 1] + np.sqrt(1 - 0.9**2) * draws[i]
+    draws = autoregressive(rng, 30_000, 3, 0.9).astype(np.float32)
     found = module.effective_draws(model, draws[:15_000])
     assert found["ess_min"] <= found["ess_median"] == pytest.approx(15_000 * 0.1 / 1.9, rel=0.15)
     assert module.effective_draws(model, draws)["ess_median"] == pytest.approx(30_000 * 0.1 / 1.9, rel=0.15)
