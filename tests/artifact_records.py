@@ -33,17 +33,10 @@ SECONDS += ("total", "warm", "cold", "nominal", "overrun")
 STEP_SIZES = (1e-4, 1e-5, 1e-6, 1e-7)
 BATCH_FRACTIONS = (1, 0.1, 0.01, 0.001)
 PROVENANCE = {
-    "run": "quick",
-    "seed": 7,
-    "commit": "0123456789" * 4,
-    "created": "2026-01-02T03:04:05+00:00",
-    "versions": {"jax": "1.2.3"},
-    "cpu": "A CPU",
-    "cores": 4,
-    "load_before": [0.5, 0.4, 0.3],
-    "load_after": [1.0, 0.5, 0.3],
-    "seconds": 2.0,
-    **{"peak_memory_gb": 0.5, "process_seconds": 10.0, "startup_seconds": 1.0, "compile_seconds": 2.0},
+    **{"run": "quick", "seed": 7, "commit": "0123456789" * 4, "created": "2026-01-02T03:04:05+00:00"},
+    **{"versions": {"jax": "1.2.3"}, "cpu": "A CPU", "cores": 4, "seconds": 2.0, "peak_memory_gb": 0.5},
+    **{"load_before": [0.5, 0.4, 0.3], "load_after": [1.0, 0.5, 0.3]},
+    **{"process_seconds": 10.0, "startup_seconds": 1.0, "compile_seconds": 2.0},
 }
 
 
@@ -83,12 +76,9 @@ def evaluation_row(rng, model, quality=1.0):
 def arms_of(sampler, n_data):
     """The grid and the heuristic's arm, whose step size is not in the grid."""
     leapfrogs = (5, 10) if "hmc" in sampler else (None,)
-    grid = [
-        {"step_size": h, "batch_size": round(fraction * n_data), "n_leapfrog": steps}
-        for h in STEP_SIZES
-        for fraction in BATCH_FRACTIONS
-        for steps in leapfrogs
-    ]
+    sizes = [round(fraction * n_data) for fraction in BATCH_FRACTIONS]
+    axes = ("step_size", "batch_size", "n_leapfrog")
+    grid = [dict(zip(axes, arm, strict=True)) for arm in product(STEP_SIZES, sizes, leapfrogs)]
     return grid, {"step_size": 1 / n_data, "batch_size": n_data // 10, "n_leapfrog": leapfrogs[-1]}
 
 
@@ -110,14 +100,10 @@ def estimate_record(model):
 
 def width_record(model):
     rows = []
-    for width in np.linspace(0, 3, 13):
-        for discrepancy in ("ksd", "fssd"):
-            shape = {"identity": math.hypot(3.2, 28 * width), "laplace": math.hypot(0.3, 3.2 * (1 - width))}
-            rows += [
-                {"width": float(width), "discrepancy": discrepancy, "scale": scale, "value": value}
-                | {"n_points": 100}
-                for scale, value in shape.items()
-            ]
+    for width, discrepancy in product(np.linspace(0, 3, 13), ("ksd", "fssd")):
+        shape = {"identity": math.hypot(3.2, 28 * width), "laplace": math.hypot(0.3, 3.2 * (1 - width))}
+        own = {"width": float(width), "discrepancy": discrepancy, "n_points": 100}
+        rows += [own | {"scale": scale, "value": value} for scale, value in shape.items()]
     return {"model": model, "rows": rows}
 
 
@@ -163,8 +149,7 @@ def sensitivity_record():
     sizes = {"width": (1.0, 0.0, 0.5, 1.5, 2.0), "shift": (0.0, 0.1, 1.0), "coordinate": (1.0, 0.0, 2.0)}
     sizes |= {"direction": (1.0, 0.0, 0.5), "weights": (0.5, 0.7, 1.0)}
     seen = {"ksd": 0.1, "ksd_wide": 0.05, "fssd": 0.0, "psd": 1.0, "virial": 0.5}
-    points = ((10, 15), (10, 500), (1_000, 15), (1_000, 100))
-    rows = []
+    points, rows = ((10, 15), (10, 500), (1_000, 15), (1_000, 100)), []
     for (dimension, n), judge, (disturbance, own) in product(points, seen, sizes.items()):
         for size in own:
             signal, error = seen[judge] * n * abs(size - own[0]), 0.0 if size == own[0] else 0.3
@@ -186,24 +171,18 @@ def tuning_record(model, sampler, tunings):
 
     The heuristic and theory are deterministic: they choose the same arm each time.
     """
-    n_data, rng = N_DATA[model], generator(model, sampler)
+    n_data, rng, tuners = N_DATA[model], generator(model, sampler), []
     grid, heuristic = arms_of(sampler, n_data)
     on_grid = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]]
-    tuners = []
     for tuner in tuners_of(model, sampler):
         fixed = tuner in ("heuristic", "theory")
         compared = [arm for arm in grid if arm["batch_size"] == n_data // 10] if "grid" in tuner else grid
-        tuners += [
-            {
-                "tuner": tuner,
-                "replicate": replicate,
-                "best": heuristic if fixed else on_grid[rng.integers(len(on_grid))],
-                "rungs": rungs_of(tuner, compared, heuristic),
-                "seconds": dict.fromkeys(SECONDS, 0.0 if fixed else 1.0),
-                "gradient_evaluations": 0 if fixed else 10**9,
-            }
-            for replicate in range(1 if fixed else tunings)
-        ]
+        own = {"tuner": tuner, "rungs": rungs_of(tuner, compared, heuristic)}
+        own |= {"seconds": dict.fromkeys(SECONDS, 0.0 if fixed else 1.0)}
+        own |= {"gradient_evaluations": 0 if fixed else 10**9}
+        for replicate in range(1 if fixed else tunings):
+            best = heuristic if fixed else on_grid[rng.integers(len(on_grid))]
+            tuners.append(own | {"replicate": replicate, "best": best})
     return {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
 
 
@@ -261,11 +240,11 @@ def evaluation_record(tuning, replicates):
         places[i, str(arm)] = len(runs)
         table = row | {"replicate": i, "diverged": diverged}
         runs.append({"arm": arm, "replicate": i, "table": table, "curves": curves})
-    tuners = [
-        {"tuner": tuner, "arms": arms}
-        | {"runs": [places.get((i, str(arms[i % len(arms)]))) for i in range(replicates)]}
+    of_tuners = {
+        tuner: [places.get((i, str(arms[i % len(arms)]))) for i in range(replicates)]
         for tuner, arms in chosen.items()
-    ]
+    }
+    tuners = [{"tuner": tuner, "arms": chosen[tuner], "runs": own} for tuner, own in of_tuners.items()]
     about = {"model": model, "sampler": sampler, "n_data": tuning["n_data"]}
     return about | {"runs": runs, "tuners": tuners}
 
@@ -291,20 +270,12 @@ def regret_record(tuning, replicates=4):
     order = sorted(range(len(arms)), key=lambda place: means[place])
     unstable = {run["arm"] for run in runs if any(run["diverged"])}
     good = [place for place in order if place not in unstable]
-    return {
-        "model": model,
-        "sampler": sampler,
-        "n_data": N_DATA[model],
-        "losses": list(losses),
-        "trusted": None if model == "bnn" else True,
-        "random": order[-3:],
-        "arms": arms,
-        "runs": runs,
+    places = {tuner: [arm and arms.index(arm) for arm in own] for tuner, own in chosen.items()}
+    about = {"model": model, "sampler": sampler, "n_data": N_DATA[model], "losses": list(losses)}
+    about |= {"trusted": None if model == "bnn" else True, "random": order[-3:], "arms": arms, "runs": runs}
+    return about | {
         "finalists": dict.fromkeys(losses, good[:4]),
-        "chosen": [
-            {"tuner": tuner, "arms": [None if arm is None else arms.index(arm) for arm in own]}
-            for tuner, own in chosen.items()
-        ],
+        "chosen": [{"tuner": tuner, "arms": own} for tuner, own in places.items()],
         "oracles": {losses[0]: [good[i % 2] for i in range(max(map(len, chosen.values())))]},
         "frozen": dict.fromkeys(losses, 1.0),
     }
@@ -313,15 +284,17 @@ def regret_record(tuning, replicates=4):
 def clocks_record(tuning):
     """The first arm of the first tuner under both clocks; under the wall clock it has fewer samples."""
     model, own = tuning["model"], tuning["tuners"][0]
-    rows = {
-        clock: [
-            evaluation_row(generator(clock, i), model) | {"replicate": i, "n_samples": n, "diverged": False}
-            for i in range(3)
-        ]
-        for clock, n in (("wall", 20_000), ("calibrated", 25_000))
-    }
+
+    def rows(clock, n):
+        made = [evaluation_row(generator(clock, i), model) for i in range(3)]
+        return [row | {"replicate": i, "n_samples": n, "diverged": False} for i, row in enumerate(made)]
+
     common = {"model": model, "sampler": tuning["sampler"], "tuner": own["tuner"], "arm": own["best"]}
-    return common | rows | {"losses": list(LOSSES[model])}
+    return (
+        common
+        | {"wall": rows("wall", 20_000), "calibrated": rows("calibrated", 25_000)}
+        | {"losses": list(LOSSES[model])}
+    )
 
 
 def reference_records(model):

@@ -14,17 +14,8 @@ from sgtune.study.config.validate import validate_config
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json_schema()
-OVERLAYS = {
-    "quick": None,
-    "medium": "config/medium.yaml",
-    "paper": "config/paper.yaml",
-    "judges": "config/judges.yaml",
-    "small_pmf": "config/small_pmf.yaml",
-    "horizons": "config/horizons.yaml",
-    "evidence": "config/evidence.yaml",
-    "posteriors": "config/posteriors.yaml",
-    "tiny": "tests/tiny.yaml",
-}
+_NAMES = ("medium", "paper", "judges", "small_pmf", "horizons", "evidence", "posteriors")
+OVERLAYS = {"quick": None, **{name: f"config/{name}.yaml" for name in _NAMES}, "tiny": "tests/tiny.yaml"}
 
 
 @cache

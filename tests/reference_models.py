@@ -23,9 +23,8 @@ def newton(model):
     for _ in range(50):
         probability = 1 / (1 + np.exp(inputs @ position))
         gradient = inputs.T @ probability - position / 10
-        hessian = (inputs * (probability * (1 - probability))[:, None]).T @ inputs + np.eye(
-            len(position)
-        ) / 10
+        weights = (probability * (1 - probability))[:, None]
+        hessian = (inputs * weights).T @ inputs + np.eye(len(position)) / 10
         position = position + np.linalg.solve(hessian, gradient)
     return position, hessian
 
@@ -38,20 +37,17 @@ def gaussian_model(name="gaussian", n_rows=100, **settings):
     rng = np.random.default_rng(3)
     inputs = (rng.normal(size=(n_rows, 2)) @ [[1.0, 0.9], [0.0, 0.4]]).astype(np.float32)
     targets = (0.5 + inputs @ [1.0, -2.0] + rng.normal(size=n_rows)).astype(np.float32)
-    model = define_model(
-        name,
-        log_prior=standard_normal,
-        log_likelihood=gaussian_log_likelihood,
-        data={"inputs": inputs, "targets": targets},
-        init=lambda key: {"slopes": jax.random.normal(key, (2,)), "intercept": jnp.zeros(())},
-        task="regression",
-        shuffle_seed=None,
-        **settings,
-    )
+    own = {"log_prior": standard_normal, "log_likelihood": gaussian_log_likelihood, "task": "regression"}
+    own |= {"data": {"inputs": inputs, "targets": targets}, "shuffle_seed": None}
+
+    def init(key):
+        return {"slopes": jax.random.normal(key, (2,)), "intercept": jnp.zeros(())}
+
     # In the order of ravel_pytree: intercept, slopes.
     design = np.column_stack([np.ones(n_rows), inputs]).astype(np.float64)
     precision = design.T @ design + np.eye(3)
-    return model, np.linalg.solve(precision, design.T @ targets), np.linalg.inv(precision)
+    mean, covariance = np.linalg.solve(precision, design.T @ targets), np.linalg.inv(precision)
+    return define_model(name, init=init, **own, **settings), mean, covariance
 
 
 def standard_normal(position):

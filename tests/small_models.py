@@ -21,14 +21,8 @@ def without_doubts(result):
 
 def model_of_prior(log_prior, start, name="prior", **options):
     """A posterior that is its prior: the data say nothing."""
-    return define_model(
-        name,
-        log_prior=log_prior,
-        log_likelihood=lambda position, batch: 0.0 * batch,
-        data=np.zeros(4, np.float32),
-        init=lambda key: start,
-        **options,
-    )
+    own = {"log_prior": log_prior, "log_likelihood": lambda position, batch: 0.0 * batch}
+    return define_model(name, data=np.zeros(4, np.float32), init=lambda key: start, **own, **options)
 
 
 def gaussian_model(precision, mean, n_data=8):
@@ -48,6 +42,18 @@ def gaussian_model(precision, mean, n_data=8):
         log_likelihood=lambda position, batch: -0.75 / n_data * energy(position - batch),
         data=np.asarray(mean) + np.concatenate([offsets, -offsets]),
         init=lambda key: jax.random.normal(key, mean.shape),
+    )
+
+
+def effects_model(y):
+    """y_i ~ N(z_i, 0.5^2), z_i ~ N(u, 1), u ~ N(0, 10^2)."""
+    start = {"u": jnp.zeros(()), "z": jnp.zeros(len(y))}
+    return define_model(
+        "effects",
+        log_prior=lambda p: -0.5 * (p["u"] / 10) ** 2 - 0.5 * jnp.sum((p["z"] - p["u"]) ** 2),
+        log_likelihood=lambda p, batch: -2 * (batch["y"] - p["z"][batch["i"]]) ** 2,
+        data={"y": y.astype(np.float32), "i": np.arange(len(y))},
+        init=lambda key: start,
     )
 
 
@@ -99,17 +105,15 @@ def _as_test(rows):
 def logistic_model(inputs, targets, name="logistic", **options):
     """Logistic regression with N(0, 10 I) prior; all such models share their compiled programs."""
     inputs, signs = np.asarray(inputs, np.float32), 2 * np.asarray(targets, np.float32) - 1
-    dimension = inputs.shape[1]
-    return define_model(
-        name,
-        log_prior=_log_prior,
-        log_likelihood=_log_likelihood,
-        data={"signed_inputs": inputs * signs[:, None]},
-        init=lambda key: jnp.sqrt(10.0) * jax.random.normal(key, (dimension,)),
-        predict=_predict,
-        as_test=_as_test,
-        **options,
-    )
+    dimension, data = inputs.shape[1], {"signed_inputs": inputs * signs[:, None]}
+    own = {
+        "log_prior": _log_prior,
+        "log_likelihood": _log_likelihood,
+        "predict": _predict,
+        "as_test": _as_test,
+    }
+    own["init"] = lambda key: jnp.sqrt(10.0) * jax.random.normal(key, (dimension,))
+    return define_model(name, data=data, **own, **options)
 
 
 def small_logistic_model(n_data=2_000, dimension=2, seed=0, **options):

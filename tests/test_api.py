@@ -12,10 +12,9 @@ import pytest
 from small_models import small_logistic_model
 
 import sgtune
-from sgtune import Budget, CostTable
+from sgtune import Budget, CostTable, InputError
 from sgtune.mode.find import map_position
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.support.errors import InputError
 from sgtune.tuning import Settings
 
 pytestmark = pytest.mark.optimised
@@ -41,10 +40,9 @@ def test_all_names_are_there():
 def test_chains_start_at_the_map_by_default(model, by_steps):
     """Also with a wall-clock budget: all samples are counted, and the time exceeds the budget by at most a step."""
     still = {"step_size": 1e-20, "batch_size": 100, "budget": Budget(steps=3)}
-    at_map = sgtune.sample(model, "sgld", **still).draws
-    gradient = sgtune.sample(model, "sgld", **still).scores()
-    assert np.abs(gradient).max() < 0.1
-    elsewhere = np.asarray(at_map[0]) + 1
+    at_map = sgtune.sample(model, "sgld", **still)
+    assert np.abs(at_map.scores()).max() < 0.1
+    elsewhere = np.asarray(at_map.draws[0]) + 1
     moved = sgtune.sample(model, "sgld", position=elsewhere, **still).draws
     np.testing.assert_allclose(moved, np.tile(elsewhere, (3, 1)), rtol=1e-5)
     by_steps(1e-3)
@@ -139,22 +137,18 @@ def report_errors():
 @pytest.fixture(scope="module")
 def raised():
     """The errors that a user sees, from a process without the type checks of the tests."""
-    here = Path(__file__).parent
-    code = "import test_api; test_api.report_errors()"
-    paths = [str(here), str(Path(sgtune.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    paths = [
+        str(Path(__file__).parent),
+        str(Path(sgtune.__file__).parents[1]),
+        os.environ.get("PYTHONPATH", ""),
+    ]
+    command = [sys.executable, "-c", "import test_api; test_api.report_errors()"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(
-    "number", range(len(CASES)), ids=lambda number: "-".join(map(str, CASES[number][:4:2]))
-)
+@pytest.mark.parametrize("number", range(len(CASES)))
 def test_bad_input_gets_one_line_before_any_work(raised, number):
     """The line names the argument, its value and the allowed values."""
     is_input_error, line = raised[number]

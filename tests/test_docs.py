@@ -101,14 +101,12 @@ def homes_of(package: str, name: str) -> list[str]:
 
 @pytest.mark.parametrize("package", ["sgtune", *(f"sgtune.{name}" for name in PUBLIC)])
 def test_api_pages_show_every_public_name(package):
-    shown = shown_by_the_api_pages()
-    missing = set()
+    shown, missing = shown_by_the_api_pages(), set()
     for name in import_module(package).__all__:
         thing = getattr(import_module(package), name)
         if isinstance(thing, ModuleType):
             found = any(f"{one}.".startswith(f"{thing.__name__}.") for one in shown)
         else:
             found = any({home, f"{home}.{name}"} & shown for home in homes_of(package, name))
-        if not found:
-            missing.add(name)
+        missing |= set() if found else {name}
     assert not missing, f"docs/api does not show these names of {package}: {sorted(missing)}"

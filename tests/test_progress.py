@@ -4,16 +4,18 @@ import io
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_models import gaussian_model, model_of_prior
+from small_models import gaussian_model
 
 import sgtune
 from sgtune import Budget
 from sgtune.support import progress
 from sgtune.support.progress import progress_bar, tracked
 from sgtune.tuning import Settings
+
+NORMAL = gaussian_model(np.eye(2), np.zeros(2))
+ARM = {"step_size": 0.1, "batch_size": 4, "budget": Budget(steps=5_000)}
 
 
 @pytest.fixture
@@ -50,37 +52,27 @@ def test_by_default_only_a_terminal_or_a_notebook_has_bars(monkeypatch):
 
 
 def test_a_log_has_no_trace_of_a_run(capsys):
-    model = model_of_prior(lambda p: -0.5 * p @ p, jnp.zeros(2))
-    sgtune.sample(model, "sgld", step_size=0.1, batch_size=4, budget=Budget(steps=5_000))
+    sgtune.sample(NORMAL, "sgld", **ARM)
     assert capsys.readouterr().err == ""
 
 
 def test_a_bar_counts_all_steps_of_a_chain(bars):
-    model = model_of_prior(lambda p: -0.5 * p @ p, jnp.zeros(2))
-    chain = sgtune.sample(
-        *(model, "sgld"), step_size=0.1, batch_size=4, position=np.zeros(2), budget=Budget(steps=5_000)
-    )
+    assert sgtune.sample(NORMAL, "sgld", **ARM, position=np.zeros(2)).n_samples == 5_000
     assert ("sgld", 5_000, 5_000) in bars
-    assert chain.n_samples == 5_000
 
 
 def test_a_bar_of_a_race_ends_at_its_budget(bars):
     settings = Settings(log10_step_sizes=(-3.0, -2.5, -2.0, -1.5), batch_fractions=(0.5, 1.0))
-    model = gaussian_model(np.eye(2), np.zeros(2))
-    result = sgtune.tune(model, "sgld", budget=Budget(steps=60), settings=settings, rounds=1)
+    result = sgtune.tune(NORMAL, "sgld", budget=Budget(steps=60), settings=settings, rounds=1)
     (race,) = [bar for bar in bars if bar[0].startswith("race 1")]
     assert race[2] == pytest.approx(race[1], rel=0.02)
     assert race[2] == result.steps
 
 
-def test_threads_share_a_bar(bars):
+def test_threads_share_a_bar_and_a_loop_that_is_left_ends_its_bar(bars):
     with progress_bar("many", 4_000, "steps") as done, ThreadPoolExecutor(8) as pool:
         list(pool.map(done, [1] * 4_000))
-    assert bars == [("many", 4_000, 4_000)]
-
-
-def test_a_loop_that_is_left_ends_its_bar(bars):
     for item in tracked(range(10), "mode", "steps"):
         if item == 3:
             break
-    assert bars == [("mode", None, 3)]
+    assert bars == [("many", 4_000, 4_000), ("mode", None, 3)]

@@ -1,18 +1,15 @@
-"""Metrics of predictions against naive loops and cases by hand; streaming averages of predictions; errors of sds."""
+"""Metrics of predictions against naive loops and cases by hand; streaming averages of predictions."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from predictive_models import random_draws, small_network, small_pmf
-from scipy.stats import norm
 from small_models import gaussian_model, small_logistic_model
 
-from sgtune import metrics
+from sgtune import InputError, metrics
 from sgtune.metrics import averages
-from sgtune.metrics.spread import functional_error, xi_rel, xi_white
 from sgtune.model.positions import flatten
-from sgtune.support.errors import InputError
 
 
 def random_predictions(seed, m=500, classes=4):
@@ -67,14 +64,8 @@ def test_published_calibration_errors_are_those_of_a_naive_loop(classes):
     geometric = np.prod(several, axis=0) ** (1 / 5)
     confidence, is_right = geometric.max(axis=1), geometric.argmax(axis=1) == targets
     low, high = confidence.min(), confidence.max()
-    width = (high - low) / 10
-    gaps = naive_gaps(
-        confidence,
-        is_right,
-        lambda p, b: low + b * width <= p < low + (b + 1) * width and p < high,
-        n_bins=10,
-    )
-    assert len(gaps) > 5
+    edges = low + np.arange(11) * (high - low) / 10
+    gaps = naive_gaps(confidence, is_right, lambda p, b: edges[b] <= p < min(edges[b + 1], high), n_bins=10)
     assert sum(share for _, share in gaps) == pytest.approx(1 - 1 / len(targets))
     mean_log = np.mean(np.log(several), axis=0)
     assert metrics.ece_published(mean_log, targets) == pytest.approx(sum(gap * share for gap, share in gaps))
@@ -105,15 +96,10 @@ def test_the_probability_of_class_1_is_enough_for_two_classes(name):
 @pytest.mark.parametrize("classes", [2, 4])
 def test_brier_scores_are_squared_distances_to_the_true_class(classes):
     probabilities, targets = random_predictions(5, classes=classes)
-    each = [
-        sum((p - (c == target)) ** 2 for c, p in enumerate(row))
-        for row, target in zip(probabilities, targets, strict=True)
-    ]
-    assert metrics.brier(probabilities, targets) == pytest.approx(np.mean(each))
-    sure = np.eye(classes)
-    assert metrics.brier(sure, np.arange(classes)) == 0
-    assert metrics.brier(sure, (np.arange(classes) + 1) % classes) == 2
-    assert metrics.brier(np.full((1, classes), 1 / classes), np.array([0])) == pytest.approx(1 - 1 / classes)
+    exact = np.mean(np.sum((probabilities - np.eye(classes)[targets]) ** 2, axis=1))
+    assert metrics.brier(probabilities, targets) == pytest.approx(exact)
+    assert metrics.brier(np.eye(classes), np.arange(classes)) == 0
+    assert metrics.brier(np.eye(classes), (np.arange(classes) + 1) % classes) == 2
 
 
 def test_auroc_counts_pairs():
@@ -144,40 +130,17 @@ def test_entropies_and_their_densities():
 
 def test_sd_errors_by_block_see_their_own_parameters_only():
     model = small_pmf()
-    sizes = metrics.position_blocks(model)
-    assert sizes.keys() == model.position_shape.keys()
+    sizes, shapes = metrics.position_blocks(model), model.position_shape
+    assert sizes.keys() == shapes.keys()
     reference = np.linspace(1, 2, model.dimension)
     for block in sizes:
-        factors = {name: 1.0 + (name == block) for name in sizes}
         # The columns are in the order of a flat position, from which the blocks must select theirs.
         factor = flatten(
-            jax.tree.map(
-                lambda shape, value: np.full(shape.shape, value, np.float32), model.position_shape, factors
-            )
+            {name: np.full(shapes[name].shape, 1.0 + (name == block), np.float32) for name in sizes}
         )
         errors = metrics.relative_sd_error_by_block(model, factor * reference, reference)
         assert errors == pytest.approx({name: float(name == block) for name in sizes})
     assert metrics.position_blocks(small_logistic_model()) == {}
-
-
-def test_right_sds_of_parameters_can_be_wrong_across_them():
-    """The target has correlation 0.9, the draws 0: the ratios of sds along its axes are 1 / sqrt(1.9) and sqrt(10)."""
-    reference = np.array([[1.0, 0.9], [0.9, 1.0]])
-    assert xi_rel(np.ones(2), np.ones(2)) == 0
-    wanted = np.sqrt(((1.9**-0.5 - 1) ** 2 + (10**0.5 - 1) ** 2) / 2)
-    assert xi_white(np.eye(2), reference) == pytest.approx(wanted)
-    assert xi_white(4 * reference, reference) == pytest.approx(1)
-    assert xi_white(np.full((2, 2), np.inf), reference) == np.inf
-
-
-@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (2.0, 1.0), (-0.5, 3.0), (1.0, 0.0)])
-def test_the_error_of_a_functional_is_the_distance_of_two_gaussians(mean, sd):
-    """2-Wasserstein: the root mean square difference of the quantiles, in sds of the reference N(1, 2^2)."""
-    # Normal quantiles at the midpoints of equal shares have variance 1 within 1e-4.
-    quantiles = norm.ppf((np.arange(100_000) + 0.5) / 100_000)
-    distance = np.sqrt(np.mean((mean + sd * quantiles - 1 - 2 * quantiles) ** 2))
-    found = functional_error(np.array([mean]), np.array([sd]), np.array([1.0]), np.array([2.0]))
-    assert found == pytest.approx(distance / 2, rel=1e-3)
 
 
 MODELS = {"logistic": small_logistic_model, "pmf": small_pmf, "network": small_network}
@@ -186,11 +149,6 @@ MODELS = {"logistic": small_logistic_model, "pmf": small_pmf, "network": small_n
 @pytest.fixture(scope="module", params=MODELS)
 def model(request):
     return MODELS[request.param]()
-
-
-@pytest.fixture(scope="module")
-def network():
-    return small_network()
 
 
 def every_prediction(model, draws, inputs):
@@ -229,19 +187,17 @@ def test_predictive_metrics_are_those_of_the_averages(model):
     draws, targets = random_draws(model, 9), model.test_data["targets"]
     averages = metrics.average_predictions(model, draws)
     if model.task == "regression":
-        wanted = {
-            "rmse": metrics.rmse(averages["mean"], targets),
-            "rmse_published": averages["mean_squared_error"],
-        }
+        wanted = {"rmse": metrics.rmse(averages["mean"], targets)}
+        wanted["rmse_published"] = averages["mean_squared_error"]
     else:
-        names = {
-            "mean": ("accuracy", "log_loss", "brier", "ece", "mce"),
-            "mean_log": ("ece_published", "mce_published"),
-        }
-        wanted = {name: getattr(metrics, name)(averages[of], targets) for of in names for name in names[of]}
+        names = dict.fromkeys(("accuracy", "log_loss", "brier", "ece", "mce"), "mean")
+        names |= dict.fromkeys(("ece_published", "mce_published"), "mean_log")
+        wanted = {name: getattr(metrics, name)(averages[of], targets) for name, of in names.items()}
     found = metrics.predictive_metrics(model, draws)
     assert tuple(found) == metrics.predictive_names(model)
     assert found == pytest.approx(wanted, rel=1e-6)
+    position = model.unravel(jnp.asarray(draws[0]))
+    assert metrics.at_position(model, position) == metrics.predictive_metrics(model, draws[:1])
 
 
 def test_draws_that_are_not_finite_have_no_metrics(model):
@@ -253,22 +209,16 @@ def test_draws_that_are_not_finite_have_no_metrics(model):
         assert np.isnan(list(found.values())).all()
 
 
-def test_metrics_at_a_position_are_those_of_one_draw(model):
-    position = model.init(jax.random.key(1))
-    assert metrics.at_position(model, position) == metrics.predictive_metrics(model, flatten(position)[None])
-
-
-def test_out_of_distribution_entropies_are_of_the_averaged_predictions(network):
+def test_out_of_distribution_entropies_are_of_the_averaged_predictions():
+    network = small_network()
     draws, ood = random_draws(network, 70), network.test_data["ood"]
     at_test, elsewhere = (
-        every_prediction(network, draws, inputs).mean(axis=0)
-        for inputs in (network.test_data["inputs"], ood["inputs"])
+        every_prediction(network, draws, data["inputs"]).mean(axis=0) for data in (network.test_data, ood)
     )
-    found = metrics.ood_metrics(network, draws)
+    found, wanted = metrics.ood_metrics(network, draws), metrics.compare_entropies(at_test, elsewhere)
     assert (found["name"], found["missing"]) == ("noise", None)
-    assert found["entropy_test"] == pytest.approx(metrics.predictive_entropy(at_test).mean(), rel=1e-4)
-    assert found["entropy_ood"] == pytest.approx(metrics.predictive_entropy(elsewhere).mean(), rel=1e-4)
-    wanted = metrics.compare_entropies(at_test, elsewhere)
+    for name in ("entropy_test", "entropy_ood"):
+        assert found[name] == pytest.approx(wanted[name], rel=1e-4)
     assert found["auroc"] == pytest.approx(wanted["auroc"], abs=1e-3)
     assert len(found["histogram_test"]) == len(found["edges"]) - 1
     assert metrics.ood_metrics(small_logistic_model(), np.zeros((3, 2), np.float32)) is None

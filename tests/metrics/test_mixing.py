@@ -3,22 +3,20 @@
 import arviz as az
 import numpy as np
 import pytest
+from stein_forms import autoregressive
 
 from sgtune.metrics.mixing import COLUMNS, effective_draws, split_rhat
 
 
-def autoregressive(c, n, k, phi, seed=0):
+def chains_of(c, n, k, phi):
     """Chains whose neighbouring draws have the correlation ``phi``."""
-    noise = np.random.default_rng(seed).standard_normal((c, n, k))
-    values = noise.copy()
-    for i in range(1, n):
-        values[:, i] = phi * values[:, i - 1] + (1 - phi**2) ** 0.5 * noise[:, i]
-    return values
+    rng = np.random.default_rng(0)
+    return np.stack([autoregressive(rng, n, k, phi) for _ in range(c)])
 
 
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9, 0.99])
 def test_they_are_those_of_arviz(phi):
-    values = autoregressive(3, 500, 4, phi) + np.array([0.0, 1e4, 0.0, 0.0])
+    values = chains_of(3, 500, 4, phi) + np.array([0.0, 1e4, 0.0, 0.0])
     values[0, :, 3] += 2
     ess = [float(az.ess(values[:, :, i], method="mean")) for i in range(4)]
     rhat = [float(az.rhat(values[:, :, i], method="split")) for i in range(4)]
@@ -28,7 +26,7 @@ def test_they_are_those_of_arviz(phi):
 
 
 def test_columns_do_not_depend_on_those_beside_them(monkeypatch):
-    values = autoregressive(2, 101, 7, 0.7)
+    values = chains_of(2, 101, 7, 0.7)
     values[1, 5, 2], values[:, :, 3] = np.inf, 4.0
     at_once, rhat = effective_draws(values), split_rhat(values)
     monkeypatch.setattr("sgtune.metrics.mixing.COLUMNS", 1)

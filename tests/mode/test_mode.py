@@ -39,17 +39,14 @@ def poisson_model(start: float):
     """Counts with the log mean 2 + x / 2, and the exact mode by Newton's method in float64 from near it."""
     rng = np.random.default_rng(3)
     x = np.column_stack([np.ones(400), rng.standard_normal(400)])
-    counts = rng.poisson(np.exp(x @ [2, 0.5]))
-    exact = np.array([2, 0.5])
+    counts, exact = rng.poisson(np.exp(x @ [2, 0.5])), np.array([2, 0.5])
     for _ in range(20):
         mean = np.exp(x @ exact)
         exact = exact + np.linalg.solve((x.T * mean) @ x + np.eye(2), x.T @ (counts - mean) - exact)
     model = define_model(
         "counts",
         log_prior=standard_normal,
-        log_likelihood=lambda position, rows: (
-            rows["y"] * (rows["x"] @ position) - jnp.exp(rows["x"] @ position)
-        ),
+        log_likelihood=lambda p, rows: rows["y"] * (rows["x"] @ p) - jnp.exp(rows["x"] @ p),
         data={"x": x.astype(np.float32), "y": counts},
         init=lambda key: jnp.full(2, start),
     )
@@ -79,20 +76,21 @@ def test_a_search_that_newtons_method_does_not_end_is_left_to_l_bfgs(limit, monk
 
 
 def test_the_map_is_kept_beside_the_data_until_they_change(tmp_path):
+    def check(model, exact):
+        np.testing.assert_allclose(ravel_pytree(map_position(model))[0], exact, atol=1e-4)
+
     model, exact, _ = gaussian_model(data_dir=tmp_path)
-    first = map_position(model)
-    np.testing.assert_allclose(ravel_pytree(first)[0], exact, atol=1e-4)
+    check(model, exact)
+    first, path = map_position(model), tmp_path / "gaussian.map.npz"
     assert map_position(model) is first
-    path = tmp_path / "gaussian.map.npz"
     written = path.stat().st_mtime_ns
     again = map_position(gaussian_model(data_dir=tmp_path)[0])
     assert path.stat().st_mtime_ns == written
     jax.tree.map(np.testing.assert_array_equal, first, again)
     other, exact, _ = gaussian_model(n_rows=50, data_dir=tmp_path)
-    np.testing.assert_allclose(ravel_pytree(map_position(other))[0], exact, atol=1e-4)
+    check(other, exact)
     path.write_bytes(b"broken")
-    other = replace(other, found=Found())
-    np.testing.assert_allclose(ravel_pytree(map_position(other))[0], exact, atol=1e-4)
+    check(replace(other, found=Found()), exact)
 
 
 PRECISIONS = np.logspace(-3, 3, 300)
@@ -102,15 +100,14 @@ def wide_model():
     """50 rows ~ N(position, 1 / PRECISIONS) of D = 300 under N(0, I), and the exact mode."""
     precisions = np.float32(PRECISIONS)
     rows = np.random.default_rng(0).normal(2, precisions**-0.5, (50, 300)).astype(np.float32)
-    model = define_model(
-        "wide",
-        log_prior=standard_normal,
-        log_likelihood=lambda position, rows: -0.5 * jnp.sum(precisions * (rows - position) ** 2, axis=1),
-        data=rows,
-        init=lambda key: 5 * jax.random.normal(key, (300,)),
-    )
+
+    def log_likelihood(position, rows):
+        return -0.5 * jnp.sum(precisions * (rows - position) ** 2, axis=1)
+
+    own = {"log_prior": standard_normal, "init": lambda key: 5 * jax.random.normal(key, (300,))}
     weights = precisions.astype(np.float64)
-    return model, weights * rows.sum(axis=0, dtype=np.float64) / (50 * weights + 1)
+    mode = weights * rows.sum(axis=0, dtype=np.float64) / (50 * weights + 1)
+    return define_model("wide", log_likelihood=log_likelihood, data=rows, **own), mode
 
 
 def test_scales_that_differ_by_a_million_need_few_steps():

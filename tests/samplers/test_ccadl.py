@@ -8,23 +8,11 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from small_models import small_logistic_model
 
-from sgtune import Budget, sample, tune
-from sgtune.samplers import (
-    SAMPLERS,
-    ccadl,
-    ccadl_diagonal,
-    check_not_clipped,
-    in_units_of_steps,
-    make_ccadl,
-    make_sghmc_shang,
-    resolve_sampler,
-)
+from sgtune import Arm, Budget, InputError, sample, samplers, tune
 from sgtune.samplers.covariance import no_steps, updated
 from sgtune.samplers.sghmc_shang import SHARE, clipped_root
 from sgtune.samplers.target import Target
-from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.support.errors import InputError
 from sgtune.tuning import Heuristic
 
 STEP_SIZE, FRICTION, THERMOSTAT = 0.03, 1.7, 0.6
@@ -97,10 +85,10 @@ MOVED = flat(POSITION) + STEP_SIZE * flat(MOMENTUM)
 @pytest.mark.parametrize(
     ("sampler", "form", "factor", "kept"),
     [
-        (ccadl, "full", 1.0, False),
-        (ccadl, "full", 1.0, True),
-        (ccadl_diagonal, "diagonal", 1.0, False),
-        (make_ccadl(factor="as printed"), "full", 1 / (1 - 0.25), False),
+        (samplers.ccadl, "full", 1.0, False),
+        (samplers.ccadl, "full", 1.0, True),
+        (samplers.ccadl_diagonal, "diagonal", 1.0, False),
+        (samplers.make_ccadl(factor="as printed"), "full", 1 / (1 - 0.25), False),
     ],
 )
 def test_a_step_is_algorithm_1(sampler, form, factor, kept):
@@ -126,7 +114,7 @@ def test_a_step_is_algorithm_1(sampler, form, factor, kept):
 
 def test_a_step_of_sgnht_is_the_update_of_ding_et_al():
     """v' ~ N(v + h grad - alpha v, 2 a h I), theta' = theta + v', alpha' = alpha + |v'|^2 / D - h; from alpha = a."""
-    sampler, target = SAMPLERS["sgnht"], target_of_structure()
+    sampler, target = samplers.SAMPLERS["sgnht"], target_of_structure()
     momenta, after = noise_of_steps(sampler)
     v, here, n = flat(MOMENTUM), flat(POSITION), len(momenta)
     mean = v + STEP_SIZE * score_of(here) - THERMOSTAT * v
@@ -162,7 +150,7 @@ def test_the_running_average_is_eq_18(kappa):
 def test_a_step_of_sghmc_is_eq_14(form, friction, monkeypatch):
     """p' ~ N(p + h grad - h A p, 2 h (A I - h Sigma / 2)+): clipped and reported at A = 1.7, and not at 30."""
     monkeypatch.setitem(HYPERPARAMETERS, "friction", jnp.float32(friction))
-    momenta, after = noise_of_steps(make_sghmc_shang(covariance=form))
+    momenta, after = noise_of_steps(samplers.make_sghmc_shang(covariance=form))
     covariance = covariance_of(MOVED)
     covariance = covariance if form == "full" else np.diag(np.diag(covariance))
     values, vectors = np.linalg.eigh(friction * np.eye(3) - STEP_SIZE / 2 * covariance)
@@ -193,15 +181,15 @@ def test_without_noise_ccadl_is_sgnht_under_the_map():
     """step_size = h^2, v = h p, alpha = h xi, a = A h: the same keys give the same chain, one draw later."""
     h, friction, n_steps = 0.1, 2.0, 40
     numbers = {"step_size": jnp.float32(h), "friction": jnp.float32(friction), "kappa": jnp.float32(0)}
-    mapped = in_units_of_steps({"step_size": h, "friction": friction, "batch_size": 8})
+    mapped = samplers.in_units_of_steps({"step_size": h, "friction": friction, "batch_size": 8})
     assert mapped == pytest.approx({"step_size": h**2, "friction": friction * h, "batch_size": 8})
     start = {"a": jnp.array([0.2, 0.3]), "b": jnp.array([[1.0]])}
     target = target_of_structure(noise=0.0)
 
     def run(name, numbers, position):
-        states = [SAMPLERS[name].init(jax.random.key(1), position, (), target, numbers)]
+        states = [samplers.SAMPLERS[name].init(jax.random.key(1), position, (), target, numbers)]
         for t in range(n_steps):
-            states.append(SAMPLERS[name].step(jax.random.key(2 + t), states[-1], target, numbers))
+            states.append(samplers.SAMPLERS[name].step(jax.random.key(2 + t), states[-1], target, numbers))
         return states
 
     of_sgnht = run("sgnht", {name: jnp.float32(mapped[name]) for name in ("step_size", "friction")}, start)
@@ -210,16 +198,13 @@ def test_without_noise_ccadl_is_sgnht_under_the_map():
     back = jax.tree.map(lambda x, v: x - v, start, of_sgnht[0].momentum)
     of_ccadl = run("ccadl", numbers, back)
     for t in range(n_steps):
-        np.testing.assert_allclose(
-            flat(by_name[t].position), flat(of_sgnht[t].position), rtol=1e-4, atol=2e-5
-        )
-        np.testing.assert_allclose(
-            flat(of_ccadl[t + 1].position), flat(of_sgnht[t].position), rtol=1e-4, atol=2e-5
-        )
-        np.testing.assert_allclose(
-            h * flat(of_ccadl[t].momentum), flat(of_sgnht[t].momentum), rtol=1e-4, atol=2e-5
-        )
-        np.testing.assert_allclose(h * of_ccadl[t].thermostat, of_sgnht[t].thermostat, rtol=1e-4)
+        for found, expected in (
+            (flat(by_name[t].position), flat(of_sgnht[t].position)),
+            (flat(of_ccadl[t + 1].position), flat(of_sgnht[t].position)),
+            (h * flat(of_ccadl[t].momentum), flat(of_sgnht[t].momentum)),
+            (h * of_ccadl[t].thermostat, of_sgnht[t].thermostat),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5)
     assert np.abs(flat(of_sgnht[-1].position) - flat(start)).max() > 0.5
 
 
@@ -231,7 +216,7 @@ def model():
 @pytest.mark.parametrize("name", ["ccadl", "ccadl-diagonal-cv", "mccadl"])
 def test_the_target_gives_the_minibatchs_own_covariance(model, name):
     """A chain's S after one step is the estimator's covariance for the rows of that step, at the chain's position."""
-    sampler, _ = resolve_sampler(name)
+    sampler, _ = samplers.resolve_sampler(name)
     chains = Lockstep.at_mode(model, name, [Arm(2e-3, 20)])
     chains.advance(1)
     target = chains.program.target(chains.constants, chains.minibatch_key, 0)
@@ -249,11 +234,11 @@ def test_statistics_name_the_friction_that_sghmc_would_need(model):
     clipped = sample(model, "sghmc-shang", friction=0.5, **options).statistics
     assert clipped["clipped_share"] > 0
     with pytest.raises(InputError, match=r"^friction: .*not positive semi-definite.*A must be at least"):
-        check_not_clipped(clipped)
+        samplers.check_not_clipped(clipped)
     enough = sample(model, "sghmc-shang", friction=3 * clipped["friction_needed"], **options).statistics
     assert enough["clipped_share"] == 0
     assert enough["friction_needed"] == pytest.approx(3 * clipped["friction_needed"])
-    check_not_clipped(enough)
+    samplers.check_not_clipped(enough)
 
 
 def test_the_heuristic_is_in_units_of_sgld(model):
@@ -272,20 +257,21 @@ def chains_of(frictions, kappa=0.0):
 
 def test_while_the_memory_is_short_every_step_is_a_step_of_sghmc():
     """Up to 100 steps of it, 1% of the memory is a step at most; steps are compared from one state."""
-    lazy, plain = SAMPLERS["sghmc-shang-lazy"], SAMPLERS["sghmc-shang"]
     ensemble = chains_of([1.0, 50.0])
     ensemble.advance(60)
     assert (np.asarray(ensemble.states.kept.made_at) == 60).all()
-    target = ensemble.program.target(ensemble.constants, ensemble.minibatch_key, 60)
+    target, own = (
+        ensemble.program.target(ensemble.constants, ensemble.minibatch_key, 60),
+        ensemble.hyperparameters,
+    )
     for chain in (0, 1):
         state = jax.tree.map(lambda leaf, chain=chain: leaf[chain], ensemble.states)
-        numbers = {
-            name: value[chain] if jnp.ndim(value) else value
-            for name, value in ensemble.hyperparameters.items()
-        }
-        new = lazy.step(jax.random.key(1), state, target, numbers)
-        expected = plain.step(jax.random.key(1), state._replace(kept=()), target, numbers)
-        for one, other in zip(*map(jax.tree.leaves, (new._replace(kept=()), expected)), strict=True):
+        numbers = {name: value[chain] if jnp.ndim(value) else value for name, value in own.items()}
+        new = samplers.SAMPLERS["sghmc-shang-lazy"].step(jax.random.key(1), state, target, numbers)
+        plain = samplers.SAMPLERS["sghmc-shang"].step(
+            jax.random.key(1), state._replace(kept=()), target, numbers
+        )
+        for one, other in zip(*map(jax.tree.leaves, (new._replace(kept=()), plain)), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)
         assert new.n_clipped > 0 or chain == 1
 

@@ -1,4 +1,4 @@
-"""Chains: what they depend on, and which of them share a compiled program."""
+"""Chains: what they depend on."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +7,7 @@ from small_models import small_logistic_model
 
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.lockstep import Lockstep, compiled_programs
+from sgtune.sampling.lockstep import Lockstep
 
 NAMES = ["sgld-cv", "sghmc", "sgnht", "mala", "ccadl", "sghmc-shang-lazy", "adam-mcmc-cv"]
 """One of each kind of state."""
@@ -47,21 +47,6 @@ def test_a_chain_depends_on_its_own_inputs_only(small, name):
     np.testing.assert_allclose(turned[:, ::-1], together, rtol=1e-4, atol=1e-5)
     for options in ({"seed": 4}, {"replicate": 1}):
         assert np.abs(draws(arms, 20, **options)[-1] - together[-1]).max(axis=1).min() > 1e-4
-
-
-def programs_made(ensemble):
-    """The number of programs that are compiled for three steps."""
-    before = compiled_programs()
-    ensemble.advance(3)
-    assert ensemble.shape in compiled_programs()
-    return len(compiled_programs() - before)
-
-
-@pytest.mark.parametrize("name", ["sgld-cv", "ccadl"])
-def test_step_sizes_and_seeds_share_one_program(small, name):
-    batch_size = batch_size_of(small, name)
-    programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, batch_size)]))
-    assert programs_made(Lockstep.at_mode(small, name, [arm_of(name, 7e-4, batch_size)], seed=5)) == 0
 
 
 def test_frictions_are_as_documented_unless_said_otherwise(small):

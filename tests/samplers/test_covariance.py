@@ -120,15 +120,15 @@ def test_a_mean_far_above_the_sd_costs_no_digits(ending, form):
 
 @pytest.mark.parametrize("ending", ESTIMATORS)
 def test_full_batches_have_no_noise(ending):
-    model = MODELS["logistic"]()
+    model, key = MODELS["logistic"](), jax.random.key(16)
     run, position = prepared(model, ending)
     for form, shape in (("diagonal", (3,)), ("full", (3, 3))):
-        gradient, covariance = run(jax.random.key(16), position, model.n_data, form)
-        np.testing.assert_array_equal(gradient, run(jax.random.key(16), position, model.n_data, None)[0])
+        gradient, covariance = run(key, position, model.n_data, form)
+        np.testing.assert_array_equal(gradient, run(key, position, model.n_data, None)[0])
         np.testing.assert_array_equal(covariance, np.zeros(shape, np.float32), strict=True)
     single = replace(model, data=jax.tree.map(lambda leaf: leaf[:1], model.data), found=Found())
     run, position = prepared(single, ending)
-    assert (run(jax.random.key(16), position, 1, "full")[1] == 0).all()
+    assert (run(key, position, 1, "full")[1] == 0).all()
 
 
 def test_a_full_matrix_of_too_many_parameters_is_refused():

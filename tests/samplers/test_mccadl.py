@@ -52,16 +52,12 @@ def test_the_ou_flow_has_the_exact_moments(thermostat):
 
 
 def test_each_chain_has_its_own_number_of_halvings_and_keeps_what_is_not_finite_to_itself():
-    matrices = (
-        np.array([[[2.0, 1.0], [1.0, 1.0]]]) * np.array([0.0, 0.1, 30.0, np.nan, np.inf])[:, None, None]
-    )
+    factors = np.array([0.0, 0.1, 30.0, np.nan, np.inf])[:, None, None]
+    matrices = np.array([[[2.0, 1.0], [1.0, 1.0]]]) * factors
     found = jax.jit(jax.vmap(lambda matrix: damped(matrix, jnp.ones(2))))(jnp.asarray(matrices, jnp.float32))
     for one, matrix in zip(found[:3], matrices[:3], strict=True):
         np.testing.assert_allclose(one, expm(-matrix) @ np.ones(2), atol=3e-5)
     assert not np.isfinite(found[3:]).any()
-
-
-# --- the order ---
 
 
 CURVATURE = np.array([[2.0, -0.8], [-0.8, 1.0]])

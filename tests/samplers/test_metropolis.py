@@ -9,13 +9,11 @@ from known_targets import curved as log_density
 from known_targets import gradient_of_curved as gradient_of
 from small_models import gaussian_model
 
-from sgtune import Budget, sample
+from sgtune import Arm, Budget, InputError, sample
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.metropolis import FEWEST_TESTS, STUCK
 from sgtune.samplers.target import Target
-from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep, data_terms, independent_chains
-from sgtune.support.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +50,13 @@ def test_a_chain_that_accepts_nothing_is_reported_with_the_setting_to_change(gau
     arm = {"step_size": 1e4, "batch_size": 8, **further}
     with pytest.warns(UserWarning, match="no proposal was accepted") as said:
         stuck = sample(gaussian, sampler, **arm, budget=Budget(steps=STUCK + 200))
-    assert [str(one.message) for one in said] == stuck.warnings
     assert (stuck.draws == stuck.draws[0]).all()
     (line,) = stuck.warnings
+    assert [str(one.message) for one in said] == [line]
     assert line.startswith(
         f"{sampler}: no proposal was accepted for 1,200 steps in a row, at step_size=1e+04"
     )
-    advice = line.split("; ")[1]
-    assert setting in advice
+    assert setting in line.split("; ")[1]
     assert f"{setting}=" in line
     # Shorter runs and chains that move have no warning.
     assert sample(gaussian, sampler, **arm, budget=Budget(steps=FEWEST_TESTS - 1)).warnings == []
@@ -68,37 +65,37 @@ def test_a_chain_that_accepts_nothing_is_reported_with_the_setting_to_change(gau
     assert moving.statistics["longest_rejection"] < 200
 
 
-@pytest.mark.parametrize("own_minibatches", [False, True])
-def test_chains_have_minibatches_of_their_own_only_if_asked(own_minibatches):
+def test_chains_have_minibatches_of_their_own_only_if_asked():
     """Of chains with one start and next to no noise only the minibatches differ."""
     model = gaussian_model(np.eye(2), np.zeros(2), n_data=50)
     arm = Arm(1e-6, 5, noise_sd=1e-6, directional_noise=0.0)
-    options = {"seed": 2, "own_minibatches": own_minibatches}
-    chains = independent_chains(model, "adam-mcmc", arm, np.ones((3, 2)), **options)
-    chains.advance(1)
-    gradients = np.asarray(chains.states.m)
-    assert np.all(np.ptp(gradients, axis=0) > 0.01) == own_minibatches
-    assert np.all(np.ptp(gradients, axis=0) < 1e-4) != own_minibatches
-    if not own_minibatches:
-        return
+    shared, own = (
+        independent_chains(model, "adam-mcmc", arm, np.ones((3, 2)), seed=2, own_minibatches=own)
+        for own in (False, True)
+    )
+    for chains in (shared, own):
+        chains.advance(1)
+    assert np.all(np.ptp(np.asarray(shared.states.m), axis=0) < 1e-4)
+    assert np.all(np.ptp(np.asarray(own.states.m), axis=0) > 0.01)
     # A narrower ensemble keeps the chains' minibatches.
-    last = chains.narrow([2])
-    assert np.allclose(chains.advance(1)[:, 2], last.advance(1)[:, 0], atol=1e-7)
-    assert np.allclose(chains.states.m[2], last.states.m[0], atol=1e-6)
+    last = own.narrow([2])
+    assert np.allclose(own.advance(1)[:, 2], last.advance(1)[:, 0], atol=1e-7)
+    assert np.allclose(own.states.m[2], last.states.m[0], atol=1e-6)
 
 
 def test_independent_chains_are_independent_and_start_at_the_given_positions(gaussian):
     start = np.random.default_rng(0).standard_normal((5, 2)).astype(np.float32)
     chains = independent_chains(gaussian, "mala", Arm(1e-12, 8), start, seed=2)
     np.testing.assert_allclose(chains.advance(1)[0], start, atol=1e-4)
-    together = independent_chains(gaussian, "mala", Arm(0.3, 8), start[[0, 0, 0]], seed=2)
-    draws = together.advance(20)
+
+    def together(**options):
+        return independent_chains(gaussian, "mala", Arm(0.3, 8), start[[0, 0, 0]], **options).advance(20)
+
+    draws = together(seed=2)
     assert (np.abs(draws[-1, 0] - draws[-1, 1:]) > 1e-4).all()
-    again = independent_chains(gaussian, "mala", Arm(0.3, 8), start[[0, 0, 0]], seed=2).advance(20)
-    assert (again == draws).all()
+    assert (together(seed=2) == draws).all()
     for options in ({"seed": 3}, {"seed": 2, "replicate": 1}):
-        other = independent_chains(gaussian, "mala", Arm(0.3, 8), start[[0, 0, 0]], **options).advance(20)
-        assert (np.abs(other[-1] - draws[-1]) > 1e-4).all()
+        assert (np.abs(together(**options)[-1] - draws[-1]) > 1e-4).all()
     # Each chain has its own initial moments in the exact variant.
     exact = independent_chains(gaussian, "adam-mcmc-exact", Arm(0.3, 8), start[[0, 0, 0]])
     assert len(np.unique(np.asarray(exact.states.m)[:, 0])) == 3
@@ -119,26 +116,19 @@ NAN, INF = np.nan, np.inf
 )
 def test_what_is_not_finite_is_rejected(value, slope):
     """A log density or a component of a gradient is not finite; the same proposals are accepted where both are 0."""
-    rejected, accepted = (
-        Target(
-            None, log_density_and_gradient=lambda position, v=v, s=s: (jnp.float32(v), jnp.array([0.0, s]))
-        )
-        for v, s in ((value, slope), (0, 0))
-    )
-    hyperparameters = {"step_size": jnp.float32(1)}
-    state = MALA.init(jax.random.key(0), jnp.zeros(2), (), accepted, hyperparameters)
+
+    def target_of(v, s):
+        both = jnp.float32(v), jnp.array([0.0, s])
+        return Target(None, log_density_and_gradient=lambda position: both)
+
+    numbers, flat = {"step_size": jnp.float32(1)}, target_of(0, 0)
+    state = MALA.init(jax.random.key(0), jnp.zeros(2), (), flat, numbers)
     for key in jax.random.split(jax.random.key(1), 3):
-        assert MALA.step(key, state, accepted, hyperparameters).acceptance.is_accepted
-        after = MALA.step(key, state, rejected, hyperparameters)
+        assert MALA.step(key, state, flat, numbers).acceptance.is_accepted
+        after = MALA.step(key, state, target_of(value, slope), numbers)
         assert not after.acceptance.is_accepted
         assert after.acceptance.probability == 0
-        assert all(
-            np.array_equal(*leaves)
-            for leaves in zip(*map(jax.tree.leaves, (after[:3], state[:3])), strict=True)
-        )
-
-
-# --- chains ---
+        jax.tree.map(np.testing.assert_array_equal, after[:3], state[:3])
 
 
 def test_statistics_cover_the_whole_run(gaussian):
@@ -230,24 +220,18 @@ def test_mala_with_a_separate_drift(drift):
     assert np.ptp(found) > 0.5
 
 
-def test_the_drift_of_mala_is_its_step_size_unless_given():
-    """The default gives the same draws as drift = step_size."""
-    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
+def test_the_drift_of_mala_is_its_step_size_unless_given(gaussian):
     options = {"step_size": 0.3, "batch_size": 8, "budget": Budget(steps=50)}
-    plain = sample(model, "mala", **options)
-    assert (sample(model, "mala", drift=0.3, **options).draws == plain.draws).all()
-    assert (sample(model, "mala", drift=0.2, **options).draws != plain.draws).any()
+    plain = sample(gaussian, "mala", **options)
+    assert (sample(gaussian, "mala", drift=0.3, **options).draws == plain.draws).all()
+    assert (sample(gaussian, "mala", drift=0.2, **options).draws != plain.draws).any()
 
 
-def test_budgets_of_gradients_count_the_data_of_tests():
+def test_budgets_of_gradients_count_the_data_of_tests(gaussian):
     """A test on all data costs a pass over them; a test on a minibatch evaluates it at both ends of the step."""
-    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
-    assert data_terms(model, "mala", Arm(0.1, 8)) == 8
-    assert data_terms(model, "hmc", Arm(0.1, 8, 5)) == 40
-    assert data_terms(model, "adam-mcmc-exact", Arm(0.1, 8)) == 8
-    assert data_terms(model, "adam-mcmc", Arm(0.1, 2)) == 2 + 8
-    assert data_terms(model, "adam-mcmc-cv", Arm(0.1, 2)) == 4 + 8
-    assert data_terms(model, "adam-mcmc-minibatch", Arm(0.1, 2)) == 2 + 4
-    assert (
-        sample(model, "adam-mcmc", step_size=0.1, batch_size=2, budget=Budget(gradients=101)).n_samples == 10
-    )
+    of_two = {"adam-mcmc": 2 + 8, "adam-mcmc-cv": 4 + 8, "adam-mcmc-minibatch": 2 + 4}
+    assert {name: data_terms(gaussian, name, Arm(0.1, 2)) for name in of_two} == of_two
+    assert [data_terms(gaussian, name, Arm(0.1, 8)) for name in ("mala", "adam-mcmc-exact")] == [8, 8]
+    assert data_terms(gaussian, "hmc", Arm(0.1, 8, 5)) == 40
+    arm = {"step_size": 0.1, "batch_size": 2}
+    assert sample(gaussian, "adam-mcmc", **arm, budget=Budget(gradients=101)).n_samples == 10

@@ -62,8 +62,6 @@ def means_and_errors(name, *options, **hyperparameters):
     return found.mean(0), found.std(0, ddof=1) / np.sqrt(len(found)), states
 
 
-# --- Proposition 2 of the CCAdL paper: a covariance Sigma(theta) that is not constant ---
-
 STEP_SIZE, HEIGHT = 0.01, 1_000.0
 SHAPE_ROOT = np.linalg.cholesky(np.array([[1.0, 0.5], [0.5, 1.0]]))
 LARGEST_HALF_NOISE = STEP_SIZE * HEIGHT / 2 * 1.5
@@ -98,6 +96,3 @@ def test_sghmc_keeps_the_target_as_long_as_its_friction_suffices():
     statistics = clipped_statistics(states)
     assert (statistics["clipped_share"] == 0).all()
     check_not_clipped(statistics)
-
-
-# --- stability under constant noise ---

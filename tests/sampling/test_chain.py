@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from small_models import gaussian_model, model_of_prior
 
-from sgtune import Budget, Chain, Chains, sample
-from sgtune.model import define_model
+from sgtune import Budget, Chain, Chains, InputError, define_model, sample
 from sgtune.sampling import chain as chain_module
-from sgtune.support.errors import DataError, InputError
+from sgtune.support.errors import DataError
 
 matplotlib.use("Agg")
 
@@ -51,8 +50,11 @@ def check_kept(chain, at_most):
     assert chain.stride == 1 or len(chain.draws) > at_most // 2 - 1
 
 
-@pytest.mark.parametrize("kept_draws", [1, 2, 7, 100, 10**6])
-def test_draws_kept_by_the_clock_are_few_and_even(by_steps, kept_draws):
+@pytest.mark.parametrize("kept_draws", [1, 2, 7, 100, 500, 10**6])
+def test_kept_draws_are_few_and_even_by_the_clock_and_by_a_number_of_steps(by_steps, kept_draws):
+    chain = count(Budget(steps=1_000), kept_draws)
+    assert chain.n_samples == 1_000
+    check_kept(chain, kept_draws)
     by_steps(1e-4)
     chain = count(Budget(seconds=0.15), kept_draws)
     check_kept(chain, kept_draws)
@@ -62,25 +64,11 @@ def test_draws_kept_by_the_clock_are_few_and_even(by_steps, kept_draws):
         assert chain.made_by(at) == steps
 
 
-@pytest.mark.parametrize("kept_draws", [1, 7, 500, 1_000])
-def test_draws_kept_of_a_number_of_steps_are_few_and_even(kept_draws):
-    chain = count(Budget(steps=1_000), kept_draws)
-    assert chain.n_samples == 1_000
-    check_kept(chain, kept_draws)
-
-
 @pytest.mark.parametrize("kept_draws", [1, 2, 64, 1_000])
 def test_a_chain_that_diverges_between_kept_draws_ends_there(by_steps, kept_draws):
     by_steps(0.001)
-    chain = sample(
-        exploding_model(),
-        "sgld",
-        step_size=1.0,
-        batch_size=2,
-        position=np.ones(1, np.float32),
-        budget=Budget(seconds=60),
-        kept_draws=kept_draws,
-    )
+    arm = {"step_size": 1.0, "batch_size": 2, "position": np.ones(1, np.float32)}
+    chain = sample(exploding_model(), "sgld", **arm, budget=Budget(seconds=60), kept_draws=kept_draws)
     assert chain.diverged
     assert 80 <= chain.n_samples < 110
     assert chain.n_samples % chain.stride > 0 or kept_draws >= 64
@@ -108,17 +96,13 @@ def test_chains_are_a_sequence_of_chains_with_their_draws_side_by_side():
     np.testing.assert_array_equal(again.draws, run.draws)
 
 
-def test_a_budget_of_data_terms_is_that_of_each_chain():
-    arm = {"step_size": 0.1, "batch_size": 4, "budget": Budget(gradients=100)}
-    assert [chain.n_samples for chain in sample(GAUSSIAN, "sgld", **arm, chains=2)] == [25, 25]
-    assert sample(GAUSSIAN, "sgld", **arm).n_samples == 25
-
-
-def test_seconds_of_a_budget_are_those_of_each_chain(by_steps):
+def test_budgets_of_data_terms_and_of_seconds_are_those_of_each_chain(by_steps):
     """The clock is that of all chains together, in which each has its share."""
+    arm = {"step_size": 0.1, "batch_size": 4}
+    of_terms = sample(GAUSSIAN, "sgld", **arm, budget=Budget(gradients=100), chains=2)
+    assert [chain.n_samples for chain in of_terms] == [25, 25]
     by_steps(1e-3)
-    run = sample(GAUSSIAN, "sgld", step_size=0.1, batch_size=4, budget=Budget(seconds=0.1), chains=3)
-    for chain in run:
+    for chain in sample(GAUSSIAN, "sgld", **arm, budget=Budget(seconds=0.1), chains=3):
         assert chain.n_samples == pytest.approx(300, abs=1)
         assert chain.seconds == pytest.approx(0.1, abs=1e-3)
         assert chain.clock[-1] == (chain.seconds, chain.n_samples)
@@ -128,34 +112,21 @@ def test_seconds_of_a_budget_are_those_of_each_chain(by_steps):
 def drifting_model():
     """The gradient is the same everywhere, the sum of the rows: a chain's path shows its minibatches."""
     rows = np.random.default_rng(0).standard_normal(100).astype(np.float32)
-    return define_model(
-        "drifting",
-        log_prior=lambda position: 0.0 * jnp.sum(position),
-        log_likelihood=lambda position, rows: rows * position[0],
-        data=rows - rows.mean(),
-        init=lambda key: jnp.zeros(1),
-    )
+    own = {"log_prior": lambda p: 0.0 * jnp.sum(p), "log_likelihood": lambda p, rows: rows * p[0]}
+    return define_model("drifting", data=rows - rows.mean(), init=lambda key: jnp.zeros(1), **own)
 
 
 @pytest.mark.parametrize("batch_size", [1, 50])
 def test_no_two_chains_share_minibatches_or_noise(batch_size):
     """Each chain moves in a step by e N/n times the sum of n rows, plus noise of sd sqrt(2 e); e is such that the rows
     have nearly all of the variance, or nearly none."""
-    n_steps, sd_of_sum = 2_000, 100 / batch_size * np.sqrt(batch_size)
+    arm = {"batch_size": batch_size, "budget": Budget(steps=2_000), "position": np.zeros(1, np.float32)}
     for share in (1e4, 1e-4):
-        step_size = 2 * share / sd_of_sum**2
-        run = sample(
-            drifting_model(),
-            "sgld",
-            step_size=step_size,
-            batch_size=batch_size,
-            budget=Budget(steps=n_steps),
-            position=np.zeros(1, np.float32),
-            chains=4,
-        )
+        step_size = 2 * share * batch_size / 100**2
+        run = sample(drifting_model(), "sgld", step_size=step_size, **arm, chains=4)
         moves = np.diff(run.draws[:, :, 0], axis=1)
         others = np.corrcoef(moves)[np.triu_indices(4, 1)]
-        assert np.abs(others).max() < 4.5 / np.sqrt(n_steps)
+        assert np.abs(others).max() < 4.5 / np.sqrt(2_000)
 
 
 def test_a_chain_that_dies_is_named_and_kept():
@@ -179,20 +150,16 @@ def test_all_chains_together_keep_no_more_than_the_bytes_of_one(monkeypatch):
 
 
 def test_starts_are_one_for_all_or_one_for_each():
-    still = {"step_size": 1e-20, "batch_size": 4, "budget": Budget(steps=1)}
+    still = {"step_size": 1e-20, "batch_size": 4, "budget": Budget(steps=1), "chains": 3}
     each = np.float32([[1, 2], [3, 4], [-5, 6]])
     for options in ({}, {"preconditioner": "laplace"}):
         for position in (each, each[0]):
-            run = sample(GAUSSIAN, "sgld", **still, **options, chains=3, position=position)
-            expected = np.broadcast_to(position, (3, 2))
-            np.testing.assert_allclose(run.draws[:, 0], expected, atol=1e-5)
-    tree = model_of_prior(
-        lambda position: -0.5 * (position["a"] ** 2 + jnp.sum(position["b"] ** 2)),
-        {"a": jnp.zeros(()), "b": jnp.zeros((2, 2))},
-        "tree",
-    )
+            run = sample(GAUSSIAN, "sgld", **still, **options, position=position)
+            np.testing.assert_allclose(run.draws[:, 0], np.broadcast_to(position, (3, 2)), atol=1e-5)
+    start = {"a": jnp.zeros(()), "b": jnp.zeros((2, 2))}
+    tree = model_of_prior(lambda p: -0.5 * (p["a"] ** 2 + jnp.sum(p["b"] ** 2)), start, "tree")
     starts = {"a": np.arange(3.0), "b": np.arange(12.0).reshape(3, 2, 2)}
-    found = sample(tree, "sgld", **still, chains=3, position=starts).positions
+    found = sample(tree, "sgld", **still, position=starts).positions
     assert jax.tree.map(np.shape, found) == {"a": (3, 1), "b": (3, 1, 2, 2)}
     jax.tree.map(lambda one, other: np.testing.assert_allclose(one[:, 0], other, atol=1e-5), found, starts)
 

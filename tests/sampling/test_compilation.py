@@ -18,20 +18,13 @@ from sgtune.tuning import Settings
 @pytest.mark.parametrize(
     ("spans", "seconds"),
     [
-        ([], 0),
-        ([(1, 2), (4, 7)], 1 + 3),
-        ([(1, 5), (2, 3), (3, 5)], 4),
-        ([(1, 4), (2, 6), (3, 5)], 5),
-        ([(4, 7), (1, 2), (1, 2)], 4),
-        ([(-3, 2), (9, 15)], 2 + 1),
-        ([(-3, 15)], 10),
-        ([(-3, 0), (10, 15), (20, 21)], 0),
-        ([(2, 3), (3, 4)], 2),
+        *(([], 0), ([(1, 2), (4, 7)], 1 + 3), ([(1, 5), (2, 3), (3, 5)], 4), ([(1, 4), (2, 6), (3, 5)], 5)),
+        *(([(4, 7), (1, 2), (1, 2)], 4), ([(-3, 2), (9, 15)], 2 + 1), ([(-3, 15)], 10)),
+        *(([(-3, 0), (10, 15), (20, 21)], 0), ([(2, 3), (3, 4)], 2)),
     ],
-    ids=["none", "apart", "nested", "parallel", "out of order", "clipped", "all along", "outside", "in turn"],
 )
 def test_a_second_counts_once_and_only_within_the_interval(monkeypatch, spans, seconds):
-    """Uses the interval from 0 to 10."""
+    """Of spans apart, nested, parallel, out of order, clipped and outside, in the interval from 0 to 10."""
     monkeypatch.setattr(machine, "_spans", spans)
     assert compile_seconds(0, 10) == seconds
 
@@ -83,18 +76,15 @@ def test_a_first_tune_compiles_few_programs():
     x = rng.standard_normal((2_000, 3)).astype(np.float32)
     model = define_model(
         "counts",
-        log_prior=lambda position: -0.5 * position["slopes"] @ position["slopes"],
-        log_likelihood=lambda position, rows: (
-            rows["y"] * (rows["x"] @ position["slopes"]) - jnp.exp(rows["x"] @ position["slopes"])
-        ),
+        log_prior=lambda p: -0.5 * p["slopes"] @ p["slopes"],
+        log_likelihood=lambda p, b: b["y"] * (b["x"] @ p["slopes"]) - jnp.exp(b["x"] @ p["slopes"]),
         data={"x": x, "y": rng.poisson(np.exp(x @ [0.5, -0.2, 0.1]))},
         init=lambda key: {"slopes": jnp.zeros(3)},
     )
+    budgets = {"budget": Budget(gradients=10**5), "horizon": Budget(gradients=10**6)}
     jax.monitoring.register_event_duration_secs_listener(note)
     try:
-        result = tune_by_default(
-            model, "sgld-cv", budget=Budget(gradients=10**5), horizon=Budget(gradients=10**6)
-        )
+        result = tune_by_default(model, "sgld-cv", **budgets)
     finally:
         jax.monitoring.unregister_event_duration_listener(note)
     assert result.pilots

@@ -99,19 +99,17 @@ def test_control_variates_are_exact_at_each_chains_own_centre():
 
 def test_chains_of_two_modes_do_not_agree_and_say_so():
     arviz = pytest.importorskip("arviz")
+    arm = {"step_size": 2e-3, "batch_size": 20, "budget": Budget(steps=1_000)}
     with pytest.warns(UserWarning, match=r"^modes: the search found 2") as said:
-        run = sgtune.sample(
-            mixture_model(), "sgld-cv", step_size=2e-3, batch_size=20, budget=Budget(steps=1_000), chains=4
-        )
+        run = sgtune.sample(mixture_model(), "sgld-cv", **arm, chains=4)
     assert [str(one.message) for one in said] == run.warnings
     tree = run.to_arviz()
     assert float(arviz.rhat(tree)["position"].min()) > 1.05
     # The posterior's about 0.1; with the other mode's centre the noise of minibatches would be as large as its sds.
     assert run.draws[:, 100:].std(axis=1).max() < 0.16
     assert tree["posterior"].attrs["warnings"] == run.warnings[0]
-    near = sgtune.sample(
-        GAUSSIAN, "sgld-cv", step_size=0.1, batch_size=4, budget=Budget(steps=4_000), chains=4
-    )
+    arm = {"step_size": 0.1, "batch_size": 4, "budget": Budget(steps=4_000)}
+    near = sgtune.sample(GAUSSIAN, "sgld-cv", **arm, chains=4)
     assert near.warnings == []
     assert float(arviz.rhat(near.to_arviz())["position"].max()) < 1.05
 
@@ -121,18 +119,9 @@ def test_a_start_that_a_metropolis_test_never_leaves_is_reported():
     model = model_of_prior(lambda x: jnp.sum(jnp.log(x) - x), jnp.ones(1), "gamma")
     starts = wide_starts(model, 8, None, modes_of(model, 1), 0, 0).positions[:, 0]
     assert 0 < (starts < 0).sum() < 8
+    arm = {"step_size": 0.1, "batch_size": 4, "budget": Budget(steps=40)}
     with pytest.warns(UserWarning, match="diverged"):
-        run = sgtune.sample(
-            model, "mala", step_size=0.1, batch_size=4, budget=Budget(steps=40), chains=8, n_starts=1
-        )
+        run = sgtune.sample(model, "mala", **arm, chains=8, n_starts=1)
     assert run.diverged == tuple((starts < 0).tolist())
     with pytest.raises(sgtune.InputError, match=r"^position: the log density"):
-        sgtune.sample(
-            model,
-            "mala",
-            step_size=0.1,
-            batch_size=4,
-            budget=Budget(steps=40),
-            chains=2,
-            position=np.float32([[1], [-1]]),
-        )
+        sgtune.sample(model, "mala", **arm, chains=2, position=np.float32([[1], [-1]]))

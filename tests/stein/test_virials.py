@@ -27,9 +27,6 @@ def is_mean_of(found, expected) -> bool:
     return bool(abs(np.mean(found) - expected) < SIGMAS * np.std(found, ddof=1) / np.sqrt(len(found)))
 
 
-# --- the sums ---
-
-
 @varied
 @given(
     **sizes,
@@ -39,38 +36,28 @@ def is_mean_of(found, expected) -> bool:
 )
 def test_they_agree_with_naive_loops(n, dimension, seed, form, marginals, tile):
     positions, scores = some_draws(seed, n, dimension, offset=3.0, size=2.0)
-    rng = np.random.default_rng(seed)
+    rng, factor = np.random.default_rng(seed), a_factor(seed, dimension)
     centre, stretch = rng.standard_normal(dimension), rng.integers(0, N_STRETCHES, n)
-    factor = {"identity": np.eye(dimension), "sds": np.diag(rng.uniform(0.3, 3.0, dimension))}.get(
-        form, a_factor(seed, dimension)
-    )
-    scale = {"identity": "identity", "sds": np.diagonal(factor)}.get(form, factor)
-    covariance = factor @ factor.T
-    _, directions = np.linalg.eigh(covariance)
-    sums, squares = np.zeros((N_STRETCHES, dimension)), np.zeros(dimension)
-    for x, s, a in zip(positions.astype(float) - centre, scores.astype(float), stretch, strict=True):
-        for i in range(dimension):
-            if form != "factor":
-                own = -s[i] * x[i]
-            elif marginals:
-                own = -(covariance[i] @ s) * x[i] / covariance[i, i]
-            else:
-                own = -(directions[:, i] @ s) * (directions[:, i] @ x)
-            sums[a, i] += own
-            squares[i] += own**2
+    scale = {"identity": "identity", "sds": rng.uniform(0.3, 3.0, dimension)}.get(form, factor)
+    x, s, covariance = positions.astype(float) - centre, scores.astype(float), factor @ factor.T
+    if form != "factor":
+        virials = -s * x
+    elif marginals:
+        virials = -(s @ covariance) * x / np.diag(covariance)
+    else:
+        _, directions = np.linalg.eigh(covariance)
+        virials = -(s @ directions) * (x @ directions)
+    sums = np.array([virials[stretch == a].sum(axis=0) for a in range(N_STRETCHES)])
     target = "marginals" if marginals else "all directions"
     with patch("sgtune.stein.virials.TILE", tile):
         found = virial_sums(positions, scores, stretch, scale, centre=centre, target=target)
     np.testing.assert_array_equal(found.counts, np.bincount(stretch, minlength=N_STRETCHES))
     np.testing.assert_allclose(found.virials, sums, rtol=1e-9, atol=1e-9 * np.abs(sums).max())
-    np.testing.assert_allclose(found.squares, squares, rtol=1e-9)
-    cost = np.mean([1 - v if v < 0 else (np.sqrt(v) - 1) ** 2 for v in sums.sum(axis=0) / n])
+    np.testing.assert_allclose(found.squares, np.sum(virials**2, axis=0), rtol=1e-9)
+    cost = np.mean([1 - v if v < 0 else (np.sqrt(v) - 1) ** 2 for v in virials.mean(axis=0)])
     value = virial(positions, scores, scale, centre=centre, target=target)
     assert value == pytest.approx(np.sqrt(cost), rel=1e-9)
     assert np.isclose(virial_error(found, n), cost, rtol=1e-9)
-
-
-# --- subsets of chains ---
 
 
 @pytest.mark.parametrize(("time", "width"), [(1, 1.2), (1, 0.6), (30, 1.0), (300, 1.0)])
@@ -88,9 +75,6 @@ def test_a_random_part_has_the_square_of_all_draws(time, width):
     assert is_mean_of(found, of_all)
     assert np.mean(uncorrected) > of_all + 10 * np.std(uncorrected) / 10
     assert np.std(found) / 10 < 0.02 * of_all
-
-
-# --- the density of the chain ---
 
 
 @pytest.mark.parametrize(("time", "width"), [(1, 1.0), (10, 1.0), (10, 0.7), (30, 1.3)])

@@ -65,8 +65,8 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
     module = ModuleType("toy_model")
     module.load = lambda data_dir: small_logistic_model()
     monkeypatch.setitem(sys.modules, "toy_model", module)
-    of_logistic = catalogue.MODELS["logistic"]
-    monkeypatch.setitem(catalogue.MODELS, "toy", of_logistic._replace(loader="toy_model:load"))
+    entry = catalogue.MODELS["logistic"]._replace(loader="toy_model:load")
+    monkeypatch.setitem(catalogue.MODELS, "toy", entry)
     assert sgtune.study.load_model("toy", tmp_path).n_data == 2_000
     config = valid()
     config["data"]["toy"], config["grids"]["toy"] = {}, config["grids"]["logistic"]

@@ -56,18 +56,14 @@ def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it(
 ):
     targets = ["all", "publish", "publish_ccadl", "publish_adam_mcmc", "collect_costs", *STUDIES]
     (tmp_path / "clock.yaml").write_text("run: clock\nevaluation: {clock: wall}\n")
-    arguments = [
-        "--configfile",
-        str(tmp_path / "clock.yaml") if by_the_clock else f"{ROOT}/config/paper.yaml",
-    ]
-    seen = {}
-    for rule, block in blocks_of(dry_run(workplace, "--forceall", *targets, *arguments)):
+    overlay, seen = tmp_path / "clock.yaml" if by_the_clock else ROOT / "config/paper.yaml", {}
+    for rule, block in blocks_of(dry_run(workplace, "--forceall", *targets, "--configfile", str(overlay))):
         if rule not in ("all", *STUDIES):
             machine = re.search(r"machine=(\d+)", block)
             assert machine, f"{rule} does not take the resource machine"
             seen[rule] = int(machine[1])
     assert {rule for rule, machine in seen.items() if machine == 1000} == timed
-    assert all(machine == 1 for rule, machine in seen.items() if rule not in timed)
+    assert set(seen.values()) == {1, 1000}
     assert len(seen) >= 20
 
 
@@ -98,8 +94,7 @@ def test_a_run_has_the_jobs_of_all_three_models(workplace):
 def test_a_models_name_is_the_target_of_its_study_and_of_no_other(workplace):
     jobs = jobs_of(dry_run(workplace, "bnn"))
     assert {of_model for _, of_model in jobs} == {"bnn", None}
-    for rule in ("tune_sampler", "evaluate_sampler", "estimate_discrepancies"):
-        assert jobs[rule, "bnn"] > 0
+    assert {"tune_sampler", "evaluate_sampler", "estimate_discrepancies"} <= {rule for rule, _ in jobs}
     assert jobs["prepare_ood", None] == 1
     assert min(jobs["make_table", None], jobs["make_figure", None]) >= 1
 

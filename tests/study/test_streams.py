@@ -7,8 +7,7 @@ import pytest
 from job_pieces import Log
 from small_models import small_logistic_model
 
-from sgtune import CostTable
-from sgtune.sampling.arm import Arm
+from sgtune import Arm, CostTable
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.normal import sample_normal
 from sgtune.study.experiments.evaluate import evaluate_tuned

@@ -3,19 +3,17 @@
 import numpy as np
 import pytest
 from reference_models import gaussian_model as linear_regression
-from scipy.signal import lfilter
 from small_models import check_rungs, gaussian_model, tune
+from stein_forms import autoregressive
 
-from sgtune import Arm, Budget, CostTable
+from sgtune import Arm, Budget, CostTable, InputError, Preconditioner
 from sgtune.mode.coordinates import precondition
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model.positions import flatten
 from sgtune.model.posterior import scores
-from sgtune.model.preconditioner import Preconditioner
 from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.quadratic import stretch_of
-from sgtune.support.errors import InputError
 from sgtune.theory.laplace import directions_of
 from sgtune.theory.linear import expected_errors
 from sgtune.tuning import AllDivergedError, Grid, Halving, Settings, Theory, foresight, horizon
@@ -55,14 +53,8 @@ def model():
     return gaussian_model(np.diag(SDS**-2.0), np.linspace(-1, 1, 20), n_data=100)
 
 
-def race(model, discrepancy="virial", *, steps=STEPS, **options):
-    return tune(
-        model,
-        "sgld",
-        tuner=Halving(at_horizon(discrepancy), grid=GRID),
-        budget=Budget(steps=steps),
-        **options,
-    )
+def race(model, discrepancy="virial", steps=STEPS):
+    return tune(model, "sgld", tuner=Halving(at_horizon(discrepancy), grid=GRID), budget=Budget(steps=steps))
 
 
 def errors_of(model, result, n_steps):
@@ -93,8 +85,8 @@ def test_the_default_judge_adds_the_error_of_means_above_200_dimensions(dimensio
     rng, steps = np.random.default_rng(0), np.arange(1, 201)
     scale, stretch = laplace_scale(model), stretch_of(steps, 200)
     for memory in (0.0, 0.9):
-        draws = lfilter([1], [1, -memory], rng.standard_normal((200, dimension)), axis=0)
-        draws = (draws * np.sqrt(1 - memory**2) / np.sqrt(np.linspace(1, 4, dimension))).astype(np.float32)
+        draws = autoregressive(rng, 200, dimension, memory) / np.sqrt(np.linspace(1, 4, dimension))
+        draws = draws.astype(np.float32)
         gradients = scores(model, draws)
         of_means = mean_error(draws, stretch, scale, n_draws=400)
         for share, least in ((0.5, 0.5), (0.01, 0.1)):
@@ -195,20 +187,17 @@ def test_minibatch_scores_count_twice(model, good):
 
 def test_every_rung_has_scores_of_its_own_rows(model, good, monkeypatch):
     """Two rungs with the same points: of another number of arms, and of another number of steps."""
-    seeds, metric = [], horizon_metric("virial", 0, score_rows=10)
+    metric, plain, seeds = horizon_metric("virial", 0, score_rows=10), horizon.stochastic_scores, []
     assert metric(model, [good, good]).values[0] != metric(model, [good]).values[0]
-    plain = horizon.stochastic_scores
-    monkeypatch.setattr(
-        horizon,
-        "stochastic_scores",
-        lambda *given, **options: seeds.append(given[3]) or plain(*given, **options),
-    )
+
+    def noted(*given, **options):
+        seeds.append(given[3])
+        return plain(*given, **options)
+
+    monkeypatch.setattr(horizon, "stochastic_scores", noted)
     for n_steps in (50, 51, 50):
         metric(model, [good._replace(n_steps=n_steps)])
     assert seeds[0] == seeds[2] != seeds[1]
-
-
-# --- the tuner theory: no arm runs ---
 
 
 WIDE = Grid(
@@ -239,54 +228,41 @@ def test_it_chooses_the_arm_with_the_smallest_expected_error(regression):
 def test_the_horizon_is_what_the_budget_buys(regression):
     """For each kind of budget, with cheap minibatches; a short horizon needs longer steps."""
     cost = CostTable({("sgld-cv", 100, None): 1e-2, ("sgld-cv", 10, None): 1e-3})
-    options = {"tuner": Theory(WIDE), "cost": cost}
-    long = tune(regression, "sgld-cv", budget=Budget(seconds=100.0), **options)
-    short = tune(regression, "sgld-cv", budget=Budget(seconds=0.1), **options)
-    assert short.best.batch_size == 10
-    assert short.best.step_size > long.best.step_size
-    by_steps = {100: 10, 10: 100}
-    arms = [Arm(row.step_size, row.batch_size) for row in short.rungs.itertuples()]
-    foreseen = expected_errors(
-        "sgld-cv", arms, directions_of(regression), [by_steps[arm.batch_size] for arm in arms]
+    long, short, in_gradients = (
+        tune(regression, "sgld-cv", tuner=Theory(WIDE), budget=budget, cost=cost)
+        for budget in (Budget(seconds=100.0), Budget(seconds=0.1), Budget(gradients=2_000))
     )
-    np.testing.assert_allclose(short.rungs["discrepancy"].astype(float).fillna(np.inf), foreseen)
     # With control variates a step costs two minibatch gradients of 10 data, or one full-batch gradient of 100.
-    in_gradients = tune(regression, "sgld-cv", tuner=Theory(WIDE), budget=Budget(gradients=2_000))
-    assert in_gradients.best.batch_size == 10
+    assert short.best.batch_size == in_gradients.best.batch_size == 10
+    assert short.best.step_size > long.best.step_size
+    arms = [Arm(row.step_size, row.batch_size) for row in short.rungs.itertuples()]
+    steps = [{100: 10, 10: 100}[arm.batch_size] for arm in arms]
+    foreseen = expected_errors("sgld-cv", arms, directions_of(regression), steps)
+    np.testing.assert_allclose(short.rungs["discrepancy"].astype(float).fillna(np.inf), foreseen)
 
 
-def test_it_says_where_the_theory_does_not_hold(regression):
-    wide = tune(
-        regression,
-        "sgld",
-        tuner="theory",
-        budget=Budget(steps=100),
-        settings=Settings(log10_step_sizes=(-2.2,), batch_fractions=(0.1,)),
-    )
-    assert any("times the Laplace sd in the worst of 3 directions" in line for line in wide.warnings)
-    calm = tune(regression, "sgld", tuner=Theory(WIDE), budget=Budget(steps=1_000))
-    assert not any(line.startswith("theory") for line in calm.warnings)
+def test_no_stable_arm_is_an_error_with_a_table_and_bad_input_is_one_line(regression):
+    def refused(error, match, sampler="sgld", **options):
+        with pytest.raises(error, match=match) as raised:
+            tune(regression, sampler, tuner="theory", **options)
+        return raised.value
 
-
-def test_no_stable_arm_is_an_error_with_a_table(regression):
     settings = Settings(log10_step_sizes=(0.0, -1.0), batch_fractions=(1.0,))
-    with pytest.raises(AllDivergedError, match="all 2 arms of sgnht are unstable by the theory") as raised:
-        tune(regression, "sgnht", tuner="theory", budget=Budget(steps=10), settings=settings)
-    assert raised.value.result.best is None
-    assert list(raised.value.result.rungs["reason"]) == ["unstable"] * 2
-
-
-def test_bad_input_gets_one_line(regression):
-    with pytest.raises(InputError, match=r"^sampler: 'mala' is not known to the theory"):
-        tune(regression, "mala", tuner="theory")
-    with pytest.raises(InputError, match=r"^clock: 'wall' is not allowed; 'theory' runs no arms"):
-        tune(regression, "sgld", tuner="theory", budget=Budget(seconds=1.0), settings=Settings(clock="wall"))
-    with pytest.raises(InputError, match=r"^cost: the table has no entry"):
-        tune(regression, "sgld", tuner="theory", budget=Budget(seconds=1.0), cost=CostTable())
+    line = "all 2 arms of sgnht are unstable by the theory"
+    result = refused(AllDivergedError, line, "sgnht", budget=Budget(steps=10), settings=settings).result
+    assert result.best is None
+    assert list(result.rungs["reason"]) == ["unstable"] * 2
+    seconds = {"budget": Budget(seconds=1.0)}
+    refused(InputError, r"^sampler: 'mala' is not known to the theory", "mala")
+    refused(InputError, r"^clock: 'wall' is not allowed", settings=Settings(clock="wall"), **seconds)
+    refused(InputError, r"^cost: the table has no entry", cost=CostTable(), **seconds)
 
 
 @pytest.mark.parametrize(("ratio", "warns"), [(0.3, True), (0.7, False), (1.5, False), (3.0, True)])
 def test_a_spread_that_is_far_too_narrow_or_too_wide_is_named(regression, monkeypatch, ratio, warns):
     monkeypatch.setattr(foresight, "spread_ratios", lambda *arguments: np.array([1.0, ratio, 1.0]))
     result = tune(regression, "sgld", tuner=Theory(WIDE), budget=Budget(steps=1_000))
-    assert any(f"{ratio:g} times the Laplace sd" in line for line in result.warnings) == warns
+    said = [line for line in result.warnings if line.startswith("theory")]
+    assert [f"{ratio:g} times the Laplace sd in the worst of 3 directions" in line for line in said] == [
+        True
+    ] * warns

@@ -5,10 +5,9 @@ import pytest
 from small_models import gaussian_model, small_logistic_model, tune
 
 import sgtune
-from sgtune import Budget, CostTable, sample
+from sgtune import Budget, CostTable, InputError, sample
 from sgtune.samplers import SAMPLERS, published_name
 from sgtune.samplers.gradients import ESTIMATORS
-from sgtune.support.errors import InputError
 from sgtune.tuning import (
     Grid,
     GridSearch,
@@ -35,11 +34,9 @@ SHORT_FOR = {
     "grid-ksd": GridSearch(judge=stein("ksd"), grid=GRID, batch_fraction=None, start_noise=0.0, points=2_000),
     "heuristic": Heuristic(),
     "theory": Theory(grid=GRID),
-    **{
-        f"mamba-{name}": Halving(judge=predictive(name), grid=GRID)
-        for name in ("log-loss", "accuracy", "ece", "mce")
-    },
 }
+OF_CLASSES = ("log-loss", "accuracy", "ece", "mce")
+SHORT_FOR |= {f"mamba-{name}": Halving(judge=predictive(name), grid=GRID) for name in OF_CLASSES}
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +90,6 @@ def test_bad_objects_get_one_line(call, words):
     assert "\n" not in str(raised.value)
 
 
-# --- arms judged by their acceptance rates ---
-
-
 STEP_SIZES = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5)
 
 
@@ -113,17 +107,16 @@ def test_the_chosen_arm_is_that_whose_rate_is_nearest(normal, sampler, optimum):
     """The rates of the race agree with the rates of separate chains, and the smallest distance wins."""
     own = {"noise_sd": (0.3, 1.0)} if sampler == "adam-mcmc" else {}
     tuner = GridSearch(judge=acceptance(), grid=grid_of(**own), batch_fraction=None, start_noise=0.0)
-    result = tune(normal, sampler, tuner=tuner, budget=Budget(steps=1_000))
-    rows = result.rungs[[*result.best, "discrepancy"]].to_dict("records")
-    assert len(rows) == len(STEP_SIZES) * (2 if own else 1)
-    judged, distances = [row.pop("discrepancy") for row in rows], []
-    for row in rows:
-        arm = row | {name: int(row[name]) for name in ("batch_size", "n_leapfrog") if name in row}
+    result, distances = tune(normal, sampler, tuner=tuner, budget=Budget(steps=1_000)), []
+    arms = [{name: row[name] for name in result.best} for row in result.rows]
+    assert len(arms) == len(STEP_SIZES) * (2 if own else 1)
+    for arm in arms:
         rate = sample(normal, sampler, **arm, budget=Budget(steps=1_000)).statistics
         distances.append(abs(rate["mean_acceptance_probability"] - optimum))
+    judged = [row["discrepancy"] for row in result.rows]
     # The error of the difference of two chains of 1,000 steps with an effective size of at least 20.
     assert np.abs(np.subtract(distances, judged)).max() < 4.5 * np.sqrt(2 * 0.25 / 20) / 2
-    assert dict(result.best) == rows[np.argmin(judged)]
+    assert dict(result.best) == arms[np.argmin(judged)]
     assert max(distances) > min(distances) + 0.1
 
 

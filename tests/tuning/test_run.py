@@ -1,13 +1,11 @@
 """`tune_and_sample`: a race, a pilot and chains in one call, and what each of them cost."""
 
-import json
-
 import numpy as np
 import pytest
 from small_models import gaussian_model, mixture_model
 
 import sgtune
-from sgtune import Budget, TuningResult, tune_and_sample
+from sgtune import Budget, tune_and_sample
 from sgtune.tuning import Settings
 
 SETTINGS = Settings(log10_step_sizes=(-0.5, -1.0, -2.0), batch_fractions=(0.1,))
@@ -25,7 +23,7 @@ def test_the_run_is_what_tuning_and_sampling_give_one_after_the_other(run):
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
     budgets = {"budget": Budget(steps=STEPS // 10), "horizon": Budget(steps=STEPS)}
     tuned = sgtune.tune(model, "sgld-cv", **budgets, settings=SETTINGS, seed=4, n_starts=3)
-    assert isinstance(run.tuning, TuningResult)
+    assert isinstance(run.tuning.sample(Budget(steps=5)), sgtune.Chain)
     assert run.tuning.rows == tuned.rows
     assert max(row["steps"] for row in run.tuning.rows) == STEPS // 10
     chains = tuned.sample(seed=4, chains=3)
@@ -34,10 +32,6 @@ def test_the_run_is_what_tuning_and_sampling_give_one_after_the_other(run):
     assert run.draws.shape == (3, STEPS, 2)
     sds = np.sqrt(np.diag(np.linalg.inv([[2.0, -1.2], [-1.2, 1.5]])))
     np.testing.assert_allclose(run.draws.std(axis=(0, 1)), sds, rtol=0.2)
-
-
-def test_a_tuned_single_chain_is_a_chain(run):
-    assert isinstance(run.tuning.sample(Budget(steps=5)), sgtune.Chain)
 
 
 def test_the_cost_has_all_parts(run):
@@ -52,12 +46,6 @@ def test_the_cost_has_all_parts(run):
     for name in ("data_terms", "seconds"):
         assert cost["total"][name] == pytest.approx(sum(cost[part][name] for part in list(cost)[:3]))
     assert f"{cost['total']['data_terms']:.3g}" in repr(run)
-
-
-def test_arviz_gets_the_record_of_the_tuning(run):
-    pytest.importorskip("arviz")
-    record = json.loads(run.to_arviz()["posterior"].attrs["tuning"])
-    assert record["best"]["step_size"] == run.tuning.best.step_size
 
 
 def test_chains_of_a_tuned_run_start_about_all_modes_that_starts_find():

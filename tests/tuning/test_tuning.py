@@ -194,9 +194,6 @@ def test_a_share_of_the_horizon_is_of_the_steps_really_made(narrow):
     assert [arm.share for arm in seen[0]] == pytest.approx([0.1] * 3)
 
 
-# --- random streams: tuners share them, replicates and final chains have their own ---
-
-
 STEPS, EXPONENTS = 40, (-3.0, -4.0, -5.0)
 
 
@@ -209,28 +206,19 @@ def draws_seen(model, *, prefer, **options) -> tuple[dict, list[np.ndarray]]:
     return dict(result.best), [arm.points for arm in seen[0]]
 
 
-def test_two_tuners_of_a_seed_see_the_same_chains(model):
-    best, one = draws_seen(model, prefer=0, seed=2)
-    other_best, other = draws_seen(model, prefer=2, seed=2)
-    assert best != other_best
-    for mine, theirs in zip(one, other, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-
-
-@pytest.mark.parametrize("options", [{"seed": 3}, {"seed": 2, "replicate": 1}])
-def test_another_seed_or_replicate_is_another_race(model, options):
-    _, one = draws_seen(model, prefer=0, seed=2)
-    _, other = draws_seen(model, prefer=0, **options)
-    for mine, theirs in zip(one, other, strict=True):
-        assert (mine != theirs).any(axis=1).all()
-
-
-def test_a_chain_of_the_chosen_arm_is_no_replay_of_the_race(model):
+def test_tuners_of_a_seed_see_the_same_chains_and_other_seeds_replicates_and_final_chains_have_their_own(
+    model,
+):
     """The winning draws are selected among many: a final chain that repeats them would be too good by selection."""
-    best, (winner, *_) = draws_seen(model, prefer=0, seed=2)
+    (best, one), (other_best, other) = (draws_seen(model, prefer=prefer, seed=2) for prefer in (0, 2))
+    assert best != other_best
+    np.testing.assert_array_equal(one, other)
+    for options in ({"seed": 3}, {"seed": 2, "replicate": 1}):
+        others = draws_seen(model, prefer=0, **options)[1]
+        assert (np.array(one) != np.array(others)).any(axis=2).all()
     chain = sample(model, "sgld", **best, budget=Budget(steps=STEPS), seed=2)
-    assert len(winner) == len(chain.draws)
-    assert (winner != chain.draws).any(axis=1).all()
+    assert len(one[0]) == len(chain.draws)
+    assert (one[0] != chain.draws).any(axis=1).all()
 
 
 @pytest.mark.parametrize(
@@ -254,10 +242,8 @@ def test_ensembles_advance_on_several_cores_and_their_draws_do_not_depend_on_it(
 
     monkeypatch.setattr(race, "cores", lambda: cores)
     monkeypatch.setattr(Lockstep, "advance_to", meeting)
-    _, at_once = draws_seen(alone, prefer=0, seed=2)
+    np.testing.assert_array_equal(draws_seen(alone, prefer=0, seed=2)[1], one_by_one)
     assert len(seen) == n_threads
-    for mine, theirs in zip(one_by_one, at_once, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])

@@ -8,26 +8,9 @@ import pytest
 from scipy.stats import t as student
 
 from sgtune.sampling.budget import CostTable
-from sgtune.study.adam_mcmc import figures, known_targets, races
+from sgtune.study.adam_mcmc import figures, known_targets, races, tables, verdicts
 from sgtune.study.adam_mcmc.artifacts import NAMES
 from sgtune.study.adam_mcmc.known_targets import standard_normal
-from sgtune.study.adam_mcmc.tables import (
-    adam_acceptance,
-    adam_bias,
-    adam_choices,
-    adam_evaluation,
-    adam_regret,
-)
-from sgtune.study.adam_mcmc.verdicts import (
-    LEAST_MOVES,
-    is_beyond,
-    is_biased,
-    is_decided,
-    is_drifting,
-    is_too_slow,
-    squares_cause,
-    t_quantile,
-)
 
 FAR, NEAR, STEPS = [0.80, 0.82, 0.81, 0.81], [0.97, 1.0, 1.02, 0.99], 10_000
 
@@ -39,11 +22,11 @@ def cell(square=NEAR, jump=0.1, acceptance=0.5, steps=1_600, halves=None):
 
 
 def test_half_width_is_students_quantile():
-    assert t_quantile(4) == pytest.approx(student.ppf(0.975, 3)) == pytest.approx(3.18, abs=0.005)
-    assert t_quantile(1) == inf
-    assert is_beyond(3.19, 1.0, 4)
-    assert is_beyond(-3.18, 1.0, 32) > is_beyond(-3.18, 1.0, 4)
-    assert not is_beyond(5.0, None, 1)
+    assert verdicts.t_quantile(4) == pytest.approx(student.ppf(0.975, 3)) == pytest.approx(3.18, abs=0.005)
+    assert verdicts.t_quantile(1) == inf
+    assert verdicts.is_beyond(3.19, 1.0, 4)
+    assert verdicts.is_beyond(-3.18, 1.0, 32) > verdicts.is_beyond(-3.18, 1.0, 4)
+    assert not verdicts.is_beyond(5.0, None, 1)
 
 
 def test_a_bias_needs_more_of_few_chains_than_of_many():
@@ -51,58 +34,58 @@ def test_a_bias_needs_more_of_few_chains_than_of_many():
     spread = 0.05 * np.sqrt(3)
     few = [0.75 - spread, 0.75 + spread] * 2
     many = (0.75 + 0.05 * np.sqrt(31) * np.array([-1, 1] * 16)).tolist()
-    assert not is_biased({"square": few})
-    assert is_biased({"square": many})
-    assert is_biased({"squares": many})
-    assert not is_biased({"square": [0.5]})
+    assert not verdicts.is_biased({"square": few})
+    assert verdicts.is_biased({"square": many})
+    assert verdicts.is_biased({"squares": many})
+    assert not verdicts.is_biased({"square": [0.5]})
 
 
 def test_only_chains_from_exact_starts_end_because_of_a_bias():
     """On the posterior 1,600 steps once showed a bias of four chains that 2,400 steps did not have."""
     biased = cell([0.5, 0.51] * 2)
-    assert is_biased(biased)
-    assert is_decided(biased, 5_000, starts_are_exact=True)
-    assert not is_decided(biased, 5_000, starts_are_exact=False)
+    assert verdicts.is_biased(biased)
+    assert verdicts.is_decided(biased, 5_000, starts_are_exact=True)
+    assert not verdicts.is_decided(biased, 5_000, starts_are_exact=False)
     # Each half has another E x^2: these chains have a bias, but have not settled.
     drifting = cell([0.5, 0.51] * 2, halves=[[1.5, 1.51] * 2, [0.1, 0.11] * 2])
-    assert not is_decided(drifting, 5_000, starts_are_exact=True)
-    assert is_decided(drifting, 5_000, starts_are_exact=True, must_settle=False)
-    assert not is_decided(drifting, 5_000, starts_are_exact=False, must_settle=False)
+    assert not verdicts.is_decided(drifting, 5_000, starts_are_exact=True)
+    assert verdicts.is_decided(drifting, 5_000, starts_are_exact=True, must_settle=False)
+    assert not verdicts.is_decided(drifting, 5_000, starts_are_exact=False, must_settle=False)
     # Stuck chains, and those that would still be too slow, end anyway.
-    assert is_decided(cell([0.5, 0.51] * 2, acceptance=0.0), 5_000, starts_are_exact=False)
-    assert is_decided(cell([0.5, 0.51] * 2, jump=0.001), 5_000, starts_are_exact=False)
-    assert not is_decided(cell([0.5, 0.51] * 2, jump=0.001), 50_000, starts_are_exact=False)
+    assert verdicts.is_decided(cell([0.5, 0.51] * 2, acceptance=0.0), 5_000, starts_are_exact=False)
+    assert verdicts.is_decided(cell([0.5, 0.51] * 2, jump=0.001), 5_000, starts_are_exact=False)
+    assert not verdicts.is_decided(cell([0.5, 0.51] * 2, jump=0.001), 50_000, starts_are_exact=False)
     # Without a bias they end when they have moved enough: 30 x E x^2 / 1,600 is 0.019.
     for jump, ends in ((0.02, True), (0.018, False)):
-        assert is_decided(cell(jump=jump), 5_000, starts_are_exact=True) == ends
+        assert verdicts.is_decided(cell(jump=jump), 5_000, starts_are_exact=True) == ends
 
 
 def test_chains_that_moved_too_little_are_too_slow():
-    jump = LEAST_MOVES / STEPS
+    jump = verdicts.LEAST_MOVES / STEPS
     for square, share, is_slow in (
         *((1.0, 0.99, True), (1.0, 1.01, False), (1.0, 0.0, True)),
         # In a narrow law small jumps are enough; in a wide one they are not.
         *((0.01, 0.011, False), (2.0, 1.9, True)),
     ):
-        assert is_too_slow(cell([square] * 4, jump=share * jump), STEPS) == is_slow
-    assert squares_cause(cell(jump=0.0), STEPS) == "– (too slow)"
-    assert squares_cause(cell(jump=0.0, acceptance=1e-4), STEPS) == "– (stuck)"
-    assert squares_cause(cell(), STEPS) == ""
+        assert verdicts.is_too_slow(cell([square] * 4, jump=share * jump), STEPS) == is_slow
+    assert verdicts.squares_cause(cell(jump=0.0), STEPS) == "– (too slow)"
+    assert verdicts.squares_cause(cell(jump=0.0, acceptance=1e-4), STEPS) == "– (stuck)"
+    assert verdicts.squares_cause(cell(), STEPS) == ""
 
 
 def test_chains_that_drift_are_too_slow():
     first = [1.0, 1.1, 0.9, 1.0]
-    assert is_drifting({"halves": [first, [1.5, 1.61, 1.4, 1.5]]})
+    assert verdicts.is_drifting({"halves": [first, [1.5, 1.61, 1.4, 1.5]]})
     # Differences of 0.1 with a standard error of 0.02: five, and with 4 chains 9.2 are needed, with 32 chains 3.3.
     spread = 0.02 * np.sqrt(3) * np.array([-1, 1, -1, 1])
-    assert not is_drifting({"halves": [[1.0] * 4, (1.1 + spread).tolist()]})
+    assert not verdicts.is_drifting({"halves": [[1.0] * 4, (1.1 + spread).tolist()]})
     wide = 0.02 * np.sqrt(31) * np.array([-1, 1] * 16)
-    assert is_drifting({"halves": [[1.0] * 32, (1.1 + wide).tolist()]})
-    assert not is_drifting({"halves": [[1.0] * 32, (1.06 + wide).tolist()]})
+    assert verdicts.is_drifting({"halves": [[1.0] * 32, (1.1 + wide).tolist()]})
+    assert not verdicts.is_drifting({"halves": [[1.0] * 32, (1.06 + wide).tolist()]})
     # A clear difference of less than 5% changes no verdict.
-    assert not is_drifting({"halves": [[1.0] * 4, [1.040, 1.041, 1.040, 1.041]]})
-    assert is_drifting({"halves": [[0.010] * 4, [0.0110, 0.0111, 0.0110, 0.0111]]})
-    assert is_too_slow(cell(jump=1.0, halves=[first, [1.5, 1.6, 1.4, 1.5]]), STEPS)
+    assert not verdicts.is_drifting({"halves": [[1.0] * 4, [1.040, 1.041, 1.040, 1.041]]})
+    assert verdicts.is_drifting({"halves": [[0.010] * 4, [0.0110, 0.0111, 0.0110, 0.0111]]})
+    assert verdicts.is_too_slow(cell(jump=1.0, halves=[first, [1.5, 1.6, 1.4, 1.5]]), STEPS)
 
 
 def chains(square, *, acceptance=0.5, jump=0.1):
@@ -117,8 +100,8 @@ def acceptance(dimension, square=NEAR, scales=(0.7, 1.4), n_data=1, **of_noisy):
         for along in (0, 1)
         for scale in scales
     ]
-    common = {"target": f"gaussian-{dimension}" if n_data == 1 else "logistic", "n_data": n_data}
-    return {**common, "dimension": dimension, "warmup": 10, "cells": cells}
+    target = f"gaussian-{dimension}" if n_data == 1 else "logistic"
+    return {"target": target, "n_data": n_data, "dimension": dimension, "warmup": 10, "cells": cells}
 
 
 def shown(cells, **of):
@@ -128,7 +111,7 @@ def shown(cells, **of):
 
 def test_acceptance_stands_with_and_without_noise_and_squares_at_the_middle_s_of_all_targets():
     found = [acceptance(1_000), acceptance(10, scales=(0.35, 0.7, 1.4)), acceptance(10, n_data=9)]
-    cells = adam_acceptance({"acceptance": found})
+    cells = tables.adam_acceptance({"acceptance": found})
     rates = [cell for cell in cells if cell.metric == "acceptance_rate"]
     assert len(rates) == 6 + 4 + 4
     assert {cell.value for cell in rates} == {0.5}
@@ -152,19 +135,16 @@ def test_acceptance_stands_with_and_without_noise_and_squares_at_the_middle_s_of
     ],
 )
 def test_chains_that_have_not_settled_have_a_star_and_no_misleading_square(square, options, rate, number):
-    cells = adam_acceptance({"acceptance": [acceptance(10, square, (0.7,), **options)]})
+    cells = tables.adam_acceptance({"acceptance": [acceptance(10, square, (0.7,), **options)]})
     assert shown(cells, metric="acceptance_rate", detail="0.1, 1, 0.7") == rate
     assert shown(cells, metric="second_moment", detail="0.1, 1, 0.7") == number
 
 
 def test_bias_stands_beside_its_acceptance_and_is_left_out_of_chains_that_are_too_slow():
-    common = {"variant": "prolate", "dimension": 2}
-    cells = [
-        common | {"ratio": 0.1, "squares": FAR} | chains(FAR),
-        common | {"ratio": 1.0, "squares": FAR} | chains(FAR, jump=1e-4),
-    ]
+    common = {"variant": "prolate", "dimension": 2, "squares": FAR}
+    cells = [common | {"ratio": ratio} | chains(FAR, jump=jump) for ratio, jump in ((0.1, 0.1), (1.0, 1e-4))]
     found = {"bias": [{"scale": 0.7, "steps": STEPS, "warmup": 10, "chains": 4, "cells": cells}]}
-    numbers = {(cell.metric, cell.detail): (cell.value, cell.shown) for cell in adam_bias(found)}
+    numbers = {(cell.metric, cell.detail): (cell.value, cell.shown) for cell in tables.adam_bias(found)}
     assert numbers["second_moment", "0.1"] == (pytest.approx(0.81), "0.8100 ± 0.0041")
     assert numbers["second_moment", "1"] == (None, "– (too slow)")
     assert numbers["acceptance_rate", "1"][0] == 0.5
@@ -192,28 +172,26 @@ def raced(**changes):
 
 
 def test_regret_is_over_the_best_arm_which_stands_with_its_own_error():
-    of = {(cell.tuner, cell.metric): cell for cell in adam_regret({"races": [raced()]})}
-
-    def values(metric):
-        return {tuner: cell.value for (tuner, name), cell in of.items() if name == metric}
-
+    of = {(cell.tuner, cell.metric): cell for cell in tables.adam_regret({"races": [raced()]})}
     # A race in which every arm diverged counts as the cap.
-    of_judges = {"mamba": 7 / 6, "mamba-ksd": (2 * 3 + 10 / 0.22) / 3}
-    assert values("xi_white_x100_regret") == pytest.approx(
-        of_judges | {"oracle": 1, "random": 1.5, "frozen": 3}
-    )
-    assert values("acceptance_percent") == pytest.approx(
-        {"mamba": 55, "mamba-ksd": 0, "oracle": 75, "random": 15}
-    )
+    ratios = {"mamba": 7 / 6, "mamba-ksd": (2 * 3 + 10 / 0.22) / 3, "oracle": 1, "random": 1.5, "frozen": 3}
+    rates = {"mamba": 55, "mamba-ksd": 0, "oracle": 75, "random": 15}
+    for metric, expected in (("xi_white_x100_regret", ratios), ("acceptance_percent", rates)):
+        assert {tuner: cell.value for (tuner, name), cell in of.items() if name == metric} == pytest.approx(
+            expected
+        )
     finalist = of["finalist", "xi_white_x100"]
-    assert (finalist.value, finalist.se) == pytest.approx((22, 2 / 3**0.5))
-    assert finalist.shown == "22.0 ± 1.2"
-    doubted = adam_regret({"races": [raced(trusted=False)]})
+    assert (finalist.value, finalist.se, finalist.shown) == (
+        pytest.approx(22),
+        pytest.approx(2 / 3**0.5),
+        "22.0 ± 1.2",
+    )
+    doubted = tables.adam_regret({"races": [raced(trusted=False)]})
     assert shown(doubted, tuner="finalist", metric="xi_white_x100") == "22.0 ± 1.2 *"
 
 
 def test_choices_are_the_arms_of_the_races():
-    [cell] = adam_choices({"races": [raced()]})
+    [cell] = tables.adam_choices({"races": [raced()]})
     assert (cell.tuner, cell.shown) == ("mamba", "h=1e-05 n=10; h=0.0001 n=10")
 
 
@@ -226,7 +204,7 @@ def test_samplers_stand_beside_the_map_and_a_ksd_below_that_of_exact_draws_is_ne
         | {"map": {"ksd": 3.162}}
         for sampler, ksd in (("sgld", 100.0), ("sgnht", 20.0))
     ]
-    cells = adam_evaluation({"evaluations": found})
+    cells = tables.adam_evaluation({"evaluations": found})
     ksd = {cell.sampler: cell for cell in cells if cell.metric == "ksd"}
     assert (ksd["sgnht"].best, ksd["sgld"].best) == (is_best, False)
     assert (ksd["sgld"].value, ksd["sgld"].sd) == (pytest.approx(101), None)

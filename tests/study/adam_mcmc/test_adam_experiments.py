@@ -11,13 +11,6 @@ from small_models import gaussian_model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import independent_chains
 from sgtune.study.adam_mcmc import known_targets
-from sgtune.study.adam_mcmc.known_targets import (
-    acceptance_on_gaussian,
-    acceptance_on_posterior,
-    measure_bias,
-    moments_of_chains,
-    standard_normal,
-)
 from sgtune.study.adam_mcmc.verdicts import is_biased, is_stuck, is_too_slow
 from sgtune.study.pipeline.parts import Parts
 
@@ -41,16 +34,10 @@ BIAS = {
 }
 
 
-def test_noise_of_a_minibatch_is_as_documented():
-    rows = 50 * np.asarray(standard_normal(2, 50).data["y"])
-    assert np.allclose(rows.mean(axis=0), 0, atol=1e-5)
-    assert np.allclose(rows.var(axis=0), 50, rtol=1e-5)
-
-
 def test_numbers_of_chains_are_those_of_their_draws():
     """Judged after 2,500, 5,000 and 6,000 steps; D = 450 has a stride of 2, and jumps of 200 parameters."""
     dimension, arm = 450, Arm(0.0001, 1, noise_sd=0.1, directional_noise=1.0)
-    model = standard_normal(dimension)
+    model = known_targets.standard_normal(dimension)
     starts = np.random.default_rng(0).standard_normal((3, dimension))
     judged = []
 
@@ -60,7 +47,7 @@ def test_numbers_of_chains_are_those_of_their_draws():
 
     options = {"warmup": 30, "steps": 2_500, "long": 6_000, "seed": 1, "replicate": "own"}
     options |= {"sds": np.full(dimension, 0.5), "centre": np.full(dimension, 0.01), "is_decided": never}
-    found = moments_of_chains(model, "adam-mcmc", arm, starts, **options)
+    found = known_targets.moments_of_chains(model, "adam-mcmc", arm, starts, **options)
     assert judged[:2] == [2_500, 5_000]
     assert found["steps"] == 6_000
     chains = independent_chains(model, "adam-mcmc", arm, starts, seed=1, replicate="own")
@@ -78,7 +65,7 @@ def test_noise_along_an_update_longer_than_s_raises_acceptance_and_what_is_settl
     settings = ACCEPTANCE | {"steps_per_dimension": 80}
     cells = {
         (cell["drift_ratio"], cell["directional_noise"]): cell
-        for cell in acceptance_on_gaussian(100, settings, Parts())["cells"]
+        for cell in known_targets.acceptance_on_gaussian(100, settings, Parts())["cells"]
     }
     assert list(cells) == [(0.1, 0), (0.1, 1), (1, 0), (1, 1)]
     arm = cells[0.1, 1]["arm"]
@@ -103,7 +90,7 @@ def test_chains_are_as_many_and_as_long_as_their_dimension_allows(dimension, rep
     few = {"up_to": up_to, "replicates": 5, "steps_per_dimension": 90}
     settings = {"drifts": [0.1], "directional_noises": [0.0], "scales": [0.7, 1.4], "steps": 20, "warmup": 0}
     settings |= {"steps_per_dimension": 80, "long_up_to": 2, "replicates": replicates, "few_dimensions": few}
-    short, long = acceptance_on_gaussian(dimension, ACCEPTANCE | settings, Parts())["cells"]
+    short, long = known_targets.acceptance_on_gaussian(dimension, ACCEPTANCE | settings, Parts())["cells"]
     assert len(short["acceptance"]) == len(long["acceptance"]) == n_chains
     assert 20 < long["steps"] <= dimension * (90 if up_to else 80)
     assert (short["steps"] > 20) == (dimension <= 2)
@@ -114,7 +101,7 @@ def test_on_a_posterior_starts_and_units_are_those_of_its_covariance():
     covariance = np.array([[1.0, 9.0], [9.0, 100.0]])
     model = gaussian_model(np.linalg.inv(covariance), np.array([3.0, -2.0]), n_data=20)
     settings = POSTERIOR | {"posterior_replicates": 400, "posterior_steps": 20, "posterior_long": 0}
-    found = acceptance_on_posterior(model, settings | {"posterior_scales": [1e-3]}, Parts())
+    found = known_targets.acceptance_on_posterior(model, settings | {"posterior_scales": [1e-3]}, Parts())
     for cell in found["cells"]:
         assert np.mean(cell["square"]) == pytest.approx(1, abs=4.5 * np.sqrt(1.9 / 400))
         trace = np.trace(np.linalg.inv(covariance))
@@ -140,7 +127,9 @@ def minibatch_keys():
 
 def test_chains_on_a_posterior_have_steps_of_their_own_and_share_no_minibatches():
     with minibatch_keys() as keys:
-        found = acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
+        found = known_targets.acceptance_on_posterior(
+            known_targets.standard_normal(2, 50), POSTERIOR, Parts()
+        )
     assert len(keys) == len(set(keys)) == 4 * 3
     assert [cell["scale"] for cell in found["cells"]] == [0.7, 2.8] * 2
     assert [cell["steps"] for cell in found["cells"]] == [200, 400] * 2
@@ -150,7 +139,7 @@ def test_no_two_chains_of_the_bias_have_starts_noise_or_minibatches_in_common():
     """With so small an s chains keep their starts' squares, and their jumps are their noise."""
     with minibatch_keys() as keys:
         settings = BIAS | {"scale": 1e-3, "ratios": [0.1, 0.2], "steps": 20, "warmup": 1}
-        cells = measure_bias(settings, Parts())["cells"]
+        cells = known_targets.measure_bias(settings, Parts())["cells"]
     assert len(keys) == len(set(keys)) == 2 * (3 + 8 + 8)
     assert [len(cell["squares"]) for cell in cells] == [8] * 8 + [64] * 2
     for key in ("squares", "jump"):
@@ -160,14 +149,18 @@ def test_no_two_chains_of_the_bias_have_starts_noise_or_minibatches_in_common():
 
 
 def test_bias_is_of_the_approximation_and_not_of_the_exact_variant():
-    found = {cell["variant"]: cell for cell in measure_bias(BIAS, Parts())["cells"]}
+    rows = 50 * np.asarray(known_targets.standard_normal(2, 50).data["y"])
+    # The noise of a minibatch is as documented.
+    assert np.allclose(rows.mean(axis=0), 0, atol=1e-5)
+    assert np.allclose(rows.var(axis=0), 50, rtol=1e-5)
+    found = {cell["variant"]: cell for cell in known_targets.measure_bias(BIAS, Parts())["cells"]}
     # The exact variant's bias is 0, which only many chains show.
     few = dict.fromkeys(("isotropic", "prolate", "prolate-batch", "minibatch-test"), 8)
     assert {name: cell["chains"] for name, cell in found.items()} == {**few, "exact": 64}
     assert not any(is_too_slow(cell, BIAS["steps"]) for cell in found.values())
     squares = {name: np.array(cell["squares"]) for name, cell in found.items()}
     deviations = {
-        name: (own.mean() - 1) / (own.std(ddof=1) / np.sqrt(len(own))) for name, own in squares.items()
+        name: (own.mean() - 1) / own.std(ddof=1) * np.sqrt(len(own)) for name, own in squares.items()
     }
     assert abs(deviations["exact"]) < 4.5
     assert deviations["prolate"] < -5

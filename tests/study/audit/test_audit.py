@@ -10,10 +10,13 @@ from small_models import small_logistic_model
 
 from sgtune import CostTable
 from sgtune.stein import fssd_at, optimise_locations
+from sgtune.study.audit import runs
 from sgtune.study.audit.artifacts import DEFECTS, audited, settings_of, tuners_with
 from sgtune.study.audit.runs import audit_sampler, fssd_u_statistic, with_defect
 from sgtune.study.audit.tables import defects
 from sgtune.study.config.sections import fingerprint
+from sgtune.study.experiments.evaluate import evaluate_tuned
+from sgtune.study.experiments.tune import chosen_arms, tune_sampler
 from sgtune.study.report.records import load_records
 from sgtune.support.files import write_json
 from sgtune.tuning import TUNERS
@@ -23,13 +26,10 @@ SAMPLER = "sghmc"
 
 
 def settings(defect):
-    config = valid(
-        grids__logistic={"log10_step_sizes": [-3, -4], "batch_fractions": [0.1], "n_leapfrogs": [2]},
-        tuning={"replicates": 2, "validation_fraction": 0},
-        mamba__seconds=0.03,
-        grid__n_steps=20,
-        heuristic={"batch_fraction": 0.1, "n_leapfrog": 2},
-    )
+    grids = {"log10_step_sizes": [-3, -4], "batch_fractions": [0.1], "n_leapfrogs": [2]}
+    tuning = {"replicates": 2, "validation_fraction": 0}
+    own = {"grids__logistic": grids, "tuning": tuning, "mamba__seconds": 0.03, "grid__n_steps": 20}
+    config = valid(**own, heuristic={"batch_fraction": 0.1, "n_leapfrog": 2})
     config["evaluation"] |= {"seconds": 0.02, "replicates": 2, "ksd_points": 20, "thin": 1}
     return settings_of(config, defect, SAMPLER)
 
@@ -91,19 +91,14 @@ def test_explicit_kicks_heat_the_chains_and_the_heuristic_has_no_other_arm(run):
 
 def test_without_a_defect_races_and_runs_are_those_of_the_main_study(model, run, monkeypatch):
     """So that the defect is all that differs: of a defect that concerns no chain, the same numbers."""
-    from sgtune.study.audit import runs
-    from sgtune.study.experiments.evaluate import evaluate_tuned
-    from sgtune.study.experiments.tune import chosen_arms, tune_sampler
-
     monkeypatch.setattr(runs, "with_defect", lambda tuner, name, defect: tuner)
     found, own = run("restarts"), settings("restarts")
     task = Log(None, model, SAMPLER, cost=COST).task
     arms = chosen_arms(tune_sampler(task, own["tuners"]))
     curves = own["evaluation"]["curves"] | {"replicates": 0}
     expected = evaluate_tuned(task, arms, own["evaluation"] | {"curves": curves})
-    for record in (found, expected):
-        for one in record["runs"]:
-            one["table"].pop("wall_seconds")
+    for one in found["runs"] + expected["runs"]:
+        one["table"].pop("wall_seconds")
     assert found == {"defect": "restarts", **expected}
 
 
@@ -117,18 +112,19 @@ def test_its_section_is_no_part_of_other_settings():
 
 def test_the_table_has_each_defect_beside_the_main_study(run, tmp_path):
     about = {"model": "logistic", "sampler": SAMPLER, "n_data": 200}
-    for defect in ("explicit", "restarts"):
-        found = run(defect)
-        write_json(tmp_path / f"files/audits/{defect}/sghmc.json", about | found)
-        if defect == "explicit":
-            write_json(tmp_path / "files/evaluation/logistic/sghmc.json", about | found)
-            write_json(tmp_path / "files/evaluation/logistic/sgld.json", about | found | {"sampler": "sgld"})
+    found = {defect: about | run(defect) for defect in ("explicit", "restarts")}
+    for defect, record in found.items():
+        write_json(tmp_path / f"files/audits/{defect}/sghmc.json", record)
+    for sampler in (SAMPLER, "sgld"):
+        record = found["explicit"] | {"sampler": sampler}
+        write_json(tmp_path / f"files/evaluation/logistic/{sampler}.json", record)
     cells = defects(load_records((tmp_path / "files").rglob("*.json"), ("audits", "evaluation")))
     assert {cell.sampler for cell in cells} == {SAMPLER}
     of_ksd = [(cell.tuner, cell.detail) for cell in cells if cell.metric == "ksd"]
-    assert of_ksd == [
-        *(("mamba-ksd", defect) for defect in ("none", "explicit", "restarts")),
-        *(("mamba-fssd", defect) for defect in ("none", "explicit", "restarts")),
-        *((tuner, defect) for tuner in ("grid", "heuristic") for defect in ("none", "explicit")),
+    both = [
+        (name, defect) for name in ("mamba-ksd", "mamba-fssd") for defect in ("none", "explicit", "restarts")
+    ]
+    assert of_ksd == both + [
+        (name, defect) for name in ("grid", "heuristic") for defect in ("none", "explicit")
     ]
     assert {cell.metric for cell in cells} >= {"relative_sd_error_x100", "log10_step_size", "batch_percent"}

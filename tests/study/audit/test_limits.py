@@ -4,20 +4,16 @@ import copy
 
 import numpy as np
 import pytest
-from artifact_records import make_records
+from artifact_records import make_records, record_of
 
 from sgtune.study.audit.figures import LIMIT, SERIES, limits
 
 
 def test_each_panel_has_the_means_over_runs_beside_its_limit():
     records = copy.deepcopy(make_records(2, models=("logistic", "bnn"), tunings=2))
-    rows = {}
-    for record in records["evaluation"]:
-        if (record["model"], record["sampler"], record["tuner"]) == ("logistic", "sgld", "mamba-ksd"):
-            numbers = {"ksd": 12.0, "ksd_floor": 3.0, "xi_white": 0.2, "ess_median": 500.0, "seconds": 10.0}
-            record["table"] = [row | numbers for row in record["table"]]
-            rows = record["table"]
-    assert rows
+    ours = record_of(records, "logistic", "sgld", "mamba-ksd")
+    numbers = {"ksd": 12.0, "ksd_floor": 3.0, "xi_white": 0.2, "ess_median": 500.0, "seconds": 10.0}
+    ours["table"] = [row | numbers for row in ours["table"]]
     (nuts,) = [one for one in records["reference"] if "blocks" in one]
     nuts["diagnostics"]["seconds"], ess = 800.0, nuts["blocks"]["logistic"]["ess_median"]
     nuts["functionals"] = None
@@ -25,26 +21,14 @@ def test_each_panel_has_the_means_over_runs_beside_its_limit():
     own |= {"row": {"ksd": 6.0, "ksd_floor": 3.0, "ess_median": 5_000.0}}
     runs = [own, own, own | {"coordinates": "none", "losses": {"xi_white": 9.0}}]
     records["preconditioned"] = [{"model": "logistic", "seconds": 10.0, "runs": runs}]
-    figure = limits(records)
-    assert len(figure.axes) == len(LIMIT)
-    drawn = {
-        name: {
-            (float(container[0].get_xdata()[0]), float(container[0].get_ydata()[0]))
-            for container in axis.containers
-        }
-        for name, axis in zip(LIMIT, figure.axes, strict=True)
-    }
-    first, last = -0.25, 0.25
-    expected = {
-        "ksd": (4.0, 2.0),
-        "error": (0.2, 0.05),
-        "ess": (500 / 10 / (ess / 800), 5_000 / 10 / (ess / 800)),
-    }
-    for name, (ours, preconditioned) in expected.items():
-        for value, place in ((ours, first), (preconditioned, 1 + last)):
-            assert any(np.allclose(one, (value, place)) for one in drawn[name])
+    axes = dict(zip(LIMIT, limits(records).axes, strict=True))
+    expected = {"ksd": (4.0, 2.0), "error": (0.2, 0.05), "ess": (50 / (ess / 800), 500 / (ess / 800))}
+    for name, values in expected.items():
+        drawn = [container[0].get_xydata()[0] for container in axes[name].containers]
+        for where in zip(values, (-0.25, 1.25), strict=True):
+            assert any(np.allclose(one, where) for one in drawn)
         # In the coordinates of the model no preconditioned run is drawn.
-        assert not any(x == pytest.approx(9.0) for x, _ in drawn[name])
-    dotted = [axis.lines[-1].get_xdata()[0] for axis in figure.axes]
+        assert not any(x == pytest.approx(9.0) for x, _ in drawn)
+    dotted = [axis.lines[-1].get_xdata()[0] for axis in axes.values()]
     assert dotted == [1.0, nuts["monte_carlo_error"]["xi_white"], 1.0]
     assert list(SERIES) == ["mamba-ksd", "mamba", "preconditioned"]

@@ -89,7 +89,7 @@ def test_a_kept_replicate_is_of_its_seed_sampler_and_settings_and_of_no_number_o
     assert asked() != first
 
 
-def test_log_likelihoods_are_those_of_the_test_data(regression):
+def test_log_likelihoods_are_those_of_the_test_data_and_late_means_of_the_last_half(regression):
     positions = np.random.default_rng(0).standard_normal((3, 8))
     x, y = regression.test_data["inputs"].astype(float), regression.test_data["targets"]
     naive = [np.mean(np.log(np.where(y == 1, expit(x @ w), 1 - expit(x @ w)))) for w in positions]
@@ -97,9 +97,6 @@ def test_log_likelihoods_are_those_of_the_test_data(regression):
     positions[1, 2] = np.nan
     found = classifiers.mean_log_likelihoods(regression, positions)
     assert np.allclose(found, [naive[0], np.nan, naive[2]], equal_nan=True)
-
-
-def test_late_means_are_of_the_last_half():
     draws = np.random.default_rng(1).standard_normal((9, 2))
     naive = [draws[first:last].mean(axis=0) for first, last in ((0, 1), (2, 4), (4, 9))]
     assert np.allclose(classifiers.late_means(draws, np.array([1, 4, 9])), naive)

@@ -62,16 +62,15 @@ def test_the_run_has_the_papers_values_but_for_these():
     papers = yaml.safe_load((ROOT / "workflow/resources/paper_settings.yaml").read_text("utf-8"))
     cells = deviations({"settings": [{"configuration": valid()}], "paper_settings": [papers]})
     ours = {f"{cell.metric}, {cell.model}": cell.text for cell in cells if cell.detail == "this run"}
-    # Two chains share the draws.
-    of_reference = {"chains, logistic": "2", "chains, pmf": "2"}
-    replicates = {"logistic": "5", "pmf": "5", "bnn": "3"}
-    runs = {f"replicates, {model}": number for model, number in replicates.items()}
-    runs["ksd_points, bnn"] = "70"
+    clocks = ("mamba.clock, ", "grid_ksd.clock, logistic", "evaluation.clock, ")
+    models = ("logistic", "pmf", "bnn")
     assert ours == {
-        **{f"reference.{key}": value for key, value in of_reference.items()},
-        **{f"evaluation.{key}": value for key, value in runs.items()},
-        **dict.fromkeys(("mamba.clock, ", "grid_ksd.clock, logistic", "evaluation.clock, "), "calibrated"),
-        **{f"tuning.replicates, {model}": number for model, number in zip(replicates, "533", strict=True)},
+        # Two chains share the draws.
+        **{f"reference.chains, {model}": "2" for model in models[:2]},
+        **{f"evaluation.replicates, {model}": number for model, number in zip(models, "553", strict=True)},
+        **{f"tuning.replicates, {model}": number for model, number in zip(models, "533", strict=True)},
+        **dict.fromkeys(clocks, "calibrated"),
+        "evaluation.ksd_points, bnn": "70",
     }
 
 
@@ -138,8 +137,12 @@ def test_defaults_are_those_of_the_library():
 def test_tuning_takes_the_machine_unless_a_table_decides():
     """With the wall clock of one tuner it takes the machine although there is a table."""
     quick = raw_config("quick")
-    assert not any(tunes_alone(quick, model) for model in quick["models"])
+
+    def alone():
+        return [tunes_alone(quick, model) for model in quick["models"]]
+
+    assert not any(alone())
     quick["per_model"]["pmf"]["mamba"]["clock"] = "wall"
-    assert [tunes_alone(quick, model) for model in quick["models"]] == [False, True, False]
+    assert alone() == [False, True, False]
     quick["calibration"]["table"] = None
-    assert all(tunes_alone(quick, model) for model in quick["models"])
+    assert all(alone())

@@ -14,19 +14,6 @@ from sgtune.model.posterior import scores
 from sgtune.sampling.budget import CostTable
 from sgtune.stein import fssd, fssd_at, ksd, optimise_locations, psd, virial
 from sgtune.study.experiments import discrepancies
-from sgtune.study.experiments.discrepancies import (
-    CORRELATION,
-    HALF_DISTANCE,
-    JUDGES,
-    PERTURBATIONS,
-    draw_normals,
-    estimate_discrepancies,
-    judged,
-    measure_sensitivity,
-    measure_widths,
-    numbers_of_points,
-    signal_over_noise,
-)
 
 pytestmark = pytest.mark.optimised
 
@@ -43,7 +30,7 @@ def test_widths_are_in_posterior_sds(model):
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(MEAN, np.linalg.inv(PRECISION), 60).astype(np.float32)
     widths = [0, 0.5, 1, 2]
-    rows = measure_widths(model, draws, {"widths": widths, "points": 60})
+    rows = discrepancies.measure_widths(model, draws, {"widths": widths, "points": 60})
     assert [row["width"] for row in rows[::4]] == widths
     for row in rows:
         centre = draws.mean(axis=0, dtype=np.float64)
@@ -63,42 +50,39 @@ def test_estimates_in_four_ways_and_an_arm_of_both_figures_once(model):
     log = Log(None, model, cost=CostTable({("sgld", n, None): 0.01 for n in (4, 40)}))
     section = {"log10_step_sizes": [-1, -2, 3], "batch_fractions": [1, 0.1], "batch_fraction": 0.1}
     section |= {"log10_step_size": -2, "seconds": 0.6, "thin": 5, "max_points": 30}
-    rows = estimate_discrepancies(log.task, section)
+    rows = discrepancies.estimate_discrepancies(log.task, section)
     # Sixty steps, of which every other one is a point. Four arms: 0.01 with batches of 4 is in both figures.
     assert len(log) == 4
     assert len(rows) == 4 * (3 + 2)
     assert {(row["points"], row["n_points"]) for row in rows} == {("all", 30), ("thinned", 6)}
-    found = {
-        (row["figure"], row["step_size"], row["batch_size"], row["gradients"], row["points"]): row
-        for row in rows
-    }
-    for gradients in ("full-batch", "stochastic"):
-        for points in ("all", "thinned"):
+    names = ("figure", "step_size", "batch_size", "points", "gradients")
+    found = {tuple(row[name] for name in names): row for row in rows}
+    for points in ("all", "thinned"):
+        for gradients in ("full-batch", "stochastic"):
             once, again = (
-                found[figure, 0.01, 4, gradients, points] for figure in ("step_size", "batch_size")
+                found[figure, 0.01, 4, points, gradients] for figure in ("step_size", "batch_size")
             )
             assert once == again | {"figure": "step_size"}
             # A chain that diverged.
-            assert found["step_size", 1000.0, 4, gradients, points]["ksd"] == np.inf
-    for points in ("all", "thinned"):
+            assert found["step_size", 1000.0, 4, points, gradients]["ksd"] == np.inf
         exact, estimated = (
-            found["batch_size", 0.01, 40, kind, points] for kind in ("full-batch", "stochastic")
+            found["batch_size", 0.01, 40, points, kind] for kind in ("full-batch", "stochastic")
         )
         for name in ("ksd", "fssd", "ksd_scaled", "fssd_scaled"):
             assert estimated[name] == pytest.approx(exact[name], rel=1e-4)
-            assert found["step_size", 0.01, 4, "stochastic", points][name] != exact[name]
+            assert found["step_size", 0.01, 4, points, "stochastic"][name] != exact[name]
 
 
 @pytest.mark.parametrize("name", ["width", "shift", "coordinate", "direction"])
 @pytest.mark.parametrize("dimension", [3, 201])
 def test_scores_are_those_of_the_gaussian_that_exact_draws_are_from(name, dimension):
-    disturbed = PERTURBATIONS[name]
-    correlation = CORRELATION if name == "direction" and dimension == 201 else 0.0
+    disturbed = discrepancies.PERTURBATIONS[name]
+    correlation = discrepancies.CORRELATION if name == "direction" and dimension == 201 else 0.0
     covariance = (1 - correlation) * np.eye(dimension) + correlation
     for size in (disturbed.exact, disturbed.sizes[1]):
-        positions, scores = disturbed.draw(draw_normals(50, dimension, 0), size)
+        positions, scores = disturbed.draw(discrepancies.draw_normals(50, dimension, 0), size)
         assert np.allclose(scores, -np.linalg.solve(covariance, positions.T.astype(float)).T, atol=1e-4)
-    exact, _ = disturbed.draw(draw_normals(4_000, dimension, 0), disturbed.exact)
+    exact, _ = disturbed.draw(discrepancies.draw_normals(4_000, dimension, 0), disturbed.exact)
     # The variance equals the target's in any direction: one coordinate, and the sum of all.
     for direction in (np.eye(dimension)[0], np.ones(dimension)):
         variance = direction @ covariance @ direction
@@ -109,18 +93,18 @@ def test_scores_are_those_of_the_gaussian_that_exact_draws_are_from(name, dimens
 
 def test_scores_of_the_mixture_are_slopes_of_its_log_density():
     def log_density(x):
-        at = HALF_DISTANCE * jnp.eye(3)[0]
+        at = discrepancies.HALF_DISTANCE * jnp.eye(3)[0]
         return jnp.logaddexp(-0.5 * jnp.sum((x - at) ** 2), -0.5 * jnp.sum((x + at) ** 2))
 
-    positions, scores = PERTURBATIONS["weights"].draw(draw_normals(40, 3, 0), 0.5)
+    positions, scores = discrepancies.PERTURBATIONS["weights"].draw(discrepancies.draw_normals(40, 3, 0), 0.5)
     assert np.allclose(scores, jax.vmap(jax.grad(log_density))(positions), atol=1e-4)
 
 
 def test_a_disturbance_is_of_what_it_says_and_leaves_the_rest_as_it_is():
-    same = draw_normals(2_000, 250, 0)
+    same = discrepancies.draw_normals(2_000, 250, 0)
 
     def drawn(name, size):
-        return PERTURBATIONS[name].draw(same, size)[0].astype(float)
+        return discrepancies.PERTURBATIONS[name].draw(same, size)[0].astype(float)
 
     assert np.allclose(drawn("width", 1.5), 1.5 * same.noise, rtol=1e-6)
     assert np.allclose(drawn("shift", 0.5), same.noise + 0.5, atol=1e-6)
@@ -137,8 +121,10 @@ def test_a_disturbance_is_of_what_it_says_and_leaves_the_rest_as_it_is():
 @pytest.mark.parametrize(("dimension", "n"), [(4, 14), (203, 9)])
 def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dimension, n):
     """Which leaves each draw with itself out, where a square is a mean over pairs: it has no bias."""
-    positions, scores = PERTURBATIONS["coordinate"].draw(draw_normals(n, dimension, 0), 2.0)
-    found = judged(positions, scores, seed=3)
+    positions, scores = discrepancies.PERTURBATIONS["coordinate"].draw(
+        discrepancies.draw_normals(n, dimension, 0), 2.0
+    )
+    found = discrepancies.judged(positions, scores, seed=3)
     x, s = positions.astype(float), scores.astype(float)
     wide = np.full(dimension, np.sqrt(dimension))
     locations = optimise_locations(positions[::2], scores[::2], 3)
@@ -149,7 +135,7 @@ def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dime
         "psd": (psd, x, s),
         "virial": (virial, x, s),
     }
-    assert set(found) == set(measures) == set(JUDGES)
+    assert set(found) == set(measures) == set(discrepancies.JUDGES)
     for judge, (measure, x_read, s_read) in measures.items():
         value, m = measure(x_read, s_read), len(x_read)
         own = np.mean([measure(x_read[[i]], s_read[[i]]) ** 2 for i in range(m)])
@@ -166,75 +152,35 @@ def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dime
 def test_a_signal_is_a_difference_of_means_in_sds_with_its_standard_error():
     rng = np.random.default_rng(0)
     own, exact = 7 + 2 * rng.standard_normal((3_000, 20)), 1 + rng.standard_normal((3_000, 20))
-    signals, errors = np.array([signal_over_noise(*pair) for pair in zip(own, exact, strict=True)]).T
+    signals, errors = np.array(
+        [discrepancies.signal_over_noise(*pair) for pair in zip(own, exact, strict=True)]
+    ).T
     # Six in units of sqrt((4 + 1) / 2); with 20 replicates an estimate is 2% too large, or 5% if sds differ.
     assert signals.mean() == pytest.approx(6 / np.sqrt(2.5), rel=0.05)
     assert errors.mean() == pytest.approx(signals.std(), rel=0.25)
 
 
-SIZES = {
-    "width": (0.5, 1.5),
-    "shift": (1.0,),
-    "coordinate": (0.0, 1.5),
-    "direction": (0.0,),
-    "weights": (0.9,),
-}
+SIZES = {"width": (0.5, 1.5), "shift": (1.0,), "coordinate": (0.0, 1.5), "direction": (0.0,)}
+SIZES["weights"] = (0.9,)
 
 
 def rows_of(**options):
     """The rows for these sizes alone: of each the FSSD chooses its locations anew, which takes most of the time."""
-    some = {name: disturbed._replace(sizes=SIZES[name]) for name, disturbed in PERTURBATIONS.items()}
+    some = {
+        name: disturbed._replace(sizes=SIZES[name]) for name, disturbed in discrepancies.PERTURBATIONS.items()
+    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(discrepancies, "PERTURBATIONS", some)
-        return measure_sensitivity(**options)
+        return discrepancies.measure_sensitivity(**options)
 
 
-@pytest.fixture(scope="module")
-def found():
-    """The rows by disturbance, size and judge, for 25 draws in 300 dimensions."""
-    rows = rows_of(dimensions=[300], points=[25], replicates=12, seed=1)
-    assert len(rows) == len(JUDGES) * sum(1 + len(sizes) for sizes in SIZES.values())
-    return {(row["perturbation"], row["size"], row["judge"]): row for row in rows}
-
-
-def is_seen(row) -> bool:
-    return row["square_signal"] > 2 + SIGMAS / 2 * row["square_signal_se"]
-
-
-def is_unseen(row) -> bool:
-    return abs(row["square_signal"]) < 2
-
-
-def test_which_errors_each_judge_sees_in_many_dimensions(found):
-    """Widths: the PSD and the virials. A shift: all. Weights of modes: none. A frozen common mode: the PSD alone."""
-    for width in (0.5, 1.5):
-        assert is_seen(found["width", width, "psd"])
-        assert is_seen(found["width", width, "virial"])
-        assert is_unseen(found["width", width, "ksd_wide"])
-    assert is_unseen(found["width", 1.5, "ksd"])
-    for judge in JUDGES:
-        assert is_seen(found["shift", 1.0, judge])
-        assert is_unseen(found["weights", 0.9, judge])
-        assert is_unseen(found["coordinate", 1.5, judge])
-        assert (is_seen if judge == "psd" else is_unseen)(found["direction", 0.0, judge])
-    # By its value a KSD of few draws prefers narrow ones.
-    for judge in ("ksd", "ksd_wide"):
-        narrow, exact, wide = (found["width", width, judge] for width in (0.5, 1.0, 1.5))
-        assert narrow["value_signal"] < -10 < 0 == exact["value_signal"] < 10 < wide["value_signal"]
-
-
-def test_of_a_frozen_coordinate_the_virial_sees_n_over_the_root_of_half_the_dimensions(found):
-    """The signal 1 / D over the noise: the sd of the mean over D of (root - 1)^2, each a chi-square over 2 n."""
-    row = found["coordinate", 0.0, "virial"]
-    assert row["square"] == pytest.approx(1 / 300, abs=SIGMAS * row["square_se"])
-    assert row["square_signal"] == pytest.approx(25 * np.sqrt(2 / 300), abs=SIGMAS * row["square_signal_se"])
-
-
-def test_rows_repeat_depend_on_the_seed_and_have_draws_that_fit():
-    first, again, other = (
-        rows_of(dimensions=[3], points=[10], replicates=2, seed=seed) for seed in (0, 0, 1)
-    )
+def test_rows_are_of_every_judge_and_size_repeat_and_depend_on_the_seed():
+    options = {"dimensions": [3], "points": [10], "replicates": 2}
+    first, again, other = (rows_of(**options, seed=seed) for seed in (0, 0, 1))
     assert first == again
     assert first != other
-    assert numbers_of_points(10, [500, 15]) == [15, 500]
-    assert numbers_of_points(50_000, [15, 100, 500]) == [15, 100]
+    assert len(first) == len(discrepancies.JUDGES) * sum(1 + len(sizes) for sizes in SIZES.values())
+    exact = {name: disturbed.exact for name, disturbed in discrepancies.PERTURBATIONS.items()}
+    assert {row["value_signal"] for row in first if row["size"] == exact[row["perturbation"]]} == {0}
+    assert discrepancies.numbers_of_points(10, [500, 15]) == [15, 500]
+    assert discrepancies.numbers_of_points(50_000, [15, 100, 500]) == [15, 100]

@@ -9,11 +9,10 @@ import pytest
 from job_pieces import Calls, Log
 from predictive_models import random_draws, small_network, small_pmf
 from small_models import gaussian_model, small_logistic_model
+from stein_forms import autoregressive
 
-from sgtune import CostTable, metrics
+from sgtune import Arm, Chain, CostTable, metrics
 from sgtune.model.positions import from_matrix
-from sgtune.sampling.arm import Arm
-from sgtune.sampling.chain import Chain
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study.experiments import evaluate as module
@@ -47,22 +46,22 @@ def test_a_factorisation_has_errors_by_block_and_a_network_without_ksds_needs_no
     assert 0 < min(by_block.values()) <= row["relative_sd_error"] <= max(by_block.values())
     monkeypatch.setattr(module, "scores", None)
     record = run(small_network(), Arm(1e-5, 50), ksd_points=0, curves={"prediction_draws": 5})
-    assert {record["table"][name] for name in LEFT_OUT} == {None}
-    assert record["table"]["ood"]["entropy_ood"] > record["table"]["ood"]["entropy_test"] > 0
+    row = record["table"]
+    assert {row[name] for name in LEFT_OUT} == {None}
+    assert row["ood"]["entropy_ood"] > row["ood"]["entropy_test"] > 0
     assert all(row.keys() >= CLASSES and "ood" not in row for row in record["curves"])
 
 
 @pytest.mark.parametrize("make", [small_pmf, small_network])
 def test_a_chain_that_diverges_has_no_numbers(tmp_path, make):
     model = make()
-    record = run(
-        model, Arm(1e6, 50), reference=metrics.Reference(np.ones(model.dimension)), curves={"ksd_points": 5}
+    reference = metrics.Reference(np.ones(model.dimension))
+    write_json(
+        tmp_path / "record.json", run(model, Arm(1e6, 50), reference=reference, curves={"ksd_points": 5})
     )
-    write_json(tmp_path / "record.json", record)
     record = read_json(tmp_path / "record.json")
     for row in [record["table"], *record["curves"]]:
-        names = LEFT_OUT | (row.keys() & (RATINGS | CLASSES))
-        assert {row[name] for name in names} == {None}
+        assert {row[name] for name in LEFT_OUT | (row.keys() & (RATINGS | CLASSES))} == {None}
     assert record["table"]["diverged"]
 
 
@@ -165,9 +164,7 @@ def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():
 def test_effective_draws_are_those_of_the_quantities_that_are_judged():
     """Of an AR(1) chain n (1 - r) / (1 + r); of a model with functionals theirs."""
     model, rng = gaussian_model(np.eye(3), np.zeros(3)), np.random.default_rng(0)
-    draws = rng.standard_normal((30_000, 3)).astype(np.float32)
-    for i in range(1, len(draws)):
-        draws[i] = 0.9 * draws[i - 1] + np.sqrt(1 - 0.9**2) * draws[i]
+    draws = autoregressive(rng, 30_000, 3, 0.9).astype(np.float32)
     found = module.effective_draws(model, draws[:15_000])
     assert found["ess_min"] <= found["ess_median"] == pytest.approx(15_000 * 0.1 / 1.9, rel=0.15)
     assert module.effective_draws(model, draws)["ess_median"] == pytest.approx(30_000 * 0.1 / 1.9, rel=0.15)

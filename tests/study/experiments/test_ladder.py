@@ -6,38 +6,24 @@ import numpy as np
 import pytest
 from job_pieces import Calls
 
-from sgtune import metrics
+from sgtune import Arm, metrics
 from sgtune.mode.find import map_position
 from sgtune.model.posterior import negative_hessian, scores
-from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.experiments import ladder
-from sgtune.study.experiments.ladder import (
-    CORRELATION,
-    ESCAPED,
-    KINDS,
-    N_DATA,
-    expected_of,
-    gaussian,
-    gaussian_ladder,
-    grid_of,
-    ladder_model,
-    ladder_runs,
-    xi_along,
-)
 from sgtune.study.pipeline.parts import Parts
 from sgtune.study.pipeline.plan import ladder_settings
 from sgtune.tuning import TUNERS, Heuristic, make_arms
 
 DIMENSION = 10
-SIZES = [(kind, dimension) for kind in KINDS for dimension in (2, 13)]
+SIZES = [(kind, dimension) for kind in ladder.KINDS for dimension in (2, 13)]
 SECTION = {"seconds": 0.01, "points": 20, "replicates": 2}
 
 
 def dense(kind, dimension):
     """The known quantities, Q, and the model."""
-    known = gaussian(kind, dimension, seed=3)
-    return known, known.across(np.eye(dimension)).T, ladder_model(known, seed=3)
+    known = ladder.gaussian(kind, dimension, seed=3)
+    return known, known.across(np.eye(dimension)).T, ladder.ladder_model(known, seed=3)
 
 
 @pytest.mark.parametrize(("kind", "dimension"), SIZES)
@@ -65,18 +51,18 @@ def test_the_posterior_has_the_mode_the_precision_and_the_noise_that_are_known(k
 
 
 def test_curvatures_are_what_the_kinds_say():
-    axis = gaussian("axis", 100)
+    axis = ladder.gaussian("axis", 100)
     assert axis.eigenvalues.max() / axis.eigenvalues.min() == pytest.approx(1000)
-    np.testing.assert_array_equal(axis.eigenvalues, gaussian("rotated", 100).eigenvalues)
-    np.testing.assert_allclose(gaussian("axis-narrow", 100).precision, 1_000 * axis.precision)
+    np.testing.assert_array_equal(axis.eigenvalues, ladder.gaussian("rotated", 100).eigenvalues)
+    np.testing.assert_allclose(ladder.gaussian("axis-narrow", 100).precision, 1_000 * axis.precision)
     known, q, _ = dense("equicorrelated", 13)
     covariance = np.linalg.inv(q * known.eigenvalues @ q.T)
     sd = np.sqrt(np.diag(covariance))
-    correlations = np.where(np.eye(13), 1, CORRELATION)
+    correlations = np.where(np.eye(13), 1, ladder.CORRELATION)
     np.testing.assert_allclose(covariance / np.outer(sd, sd), correlations, atol=1e-10)
-    assert known.precision.min() == pytest.approx(1.001 * N_DATA * known.eigenvalues.min())
+    assert known.precision.min() == pytest.approx(1.001 * ladder.N_DATA * known.eigenvalues.min())
     # A rotation mixes all parameters, at any D: no entry of Q is above sqrt(2 / D).
-    some = gaussian("rotated", 1_000).along(np.eye(1_000)[:20])
+    some = ladder.gaussian("rotated", 1_000).along(np.eye(1_000)[:20])
     assert np.abs(some).max() <= np.sqrt(2 / 1_000) * (1 + 1e-9)
 
 
@@ -85,43 +71,45 @@ def test_the_oracles_error_is_xi_white(kind):
     known, q, _ = dense(kind, 13)
     draws = known.across(1.3 * known.sd * np.random.default_rng(5).standard_normal((700, 13))) + 0.01
     expected = metrics.xi_white(np.cov(draws.T, bias=True), q / known.precision @ q.T)
-    assert xi_along(known, draws) == pytest.approx(expected, rel=1e-6)
-    assert xi_along(known, np.zeros((9, 13))) == 1
-    assert xi_along(known, np.empty((0, 13))) == xi_along(known, np.full((3, 13), np.nan)) == np.inf
+    assert ladder.xi_along(known, draws) == pytest.approx(expected, rel=1e-6)
+    assert ladder.xi_along(known, np.zeros((9, 13))) == 1
+    assert (
+        ladder.xi_along(known, np.empty((0, 13)))
+        == ladder.xi_along(known, np.full((3, 13), np.nan))
+        == np.inf
+    )
 
 
 def test_expected_errors_are_those_of_chains():
     """Mean squared errors and mean marginal variances of 24 chains of one arm, which share minibatches."""
-    known = gaussian("rotated", DIMENSION)
-    model = ladder_model(known)
-    sampler, arm = "sghmc-cv", Arm(1e-4, 100, 5)
-    expected = expected_of(known, sampler, [arm], seconds=0.02)[arm]
+    known, arm = ladder.gaussian("rotated", DIMENSION), Arm(1e-4, 100, 5)
+    expected = ladder.expected_of(known, "sghmc-cv", [arm], seconds=0.02)[arm]
     copies = [Arm(**{**arm, "step_size": arm.step_size * (1 + 1e-9 * i)}) for i in range(24)]
-    draws = Lockstep.at_mode(model, sampler, copies, replicate="chains").advance(expected.steps)
-    squares = np.array([xi_along(known, draws[:, place]) ** 2 for place in range(len(copies))])
-    error = squares.std(ddof=1) / np.sqrt(len(copies))
-    assert abs(squares.mean() - expected.error**2) < 4 * error
+    chains = Lockstep.at_mode(ladder.ladder_model(known), "sghmc-cv", copies, replicate="chains")
+    draws = chains.advance(expected.steps)
+    squares = np.array([ladder.xi_along(known, draws[:, place]) ** 2 for place in range(24)])
+    assert abs(squares.mean() - expected.error**2) < 4 * squares.std(ddof=1) / np.sqrt(24)
     ratios = draws.var(axis=0) / known.marginal_variances(1 / known.precision[:, None])[:, 0]
     roots = np.sqrt(ratios.mean(axis=0))
-    noise = ratios.std(axis=0, ddof=1) / (2 * roots * np.sqrt(len(copies)))
+    noise = ratios.std(axis=0, ddof=1) / (2 * roots * np.sqrt(24))
     measured = metrics.xi_rel(roots, np.ones(DIMENSION))
     assert abs(measured - expected.marginal) < 4 * noise.max()
 
 
 def test_steps_are_what_the_clock_buys_and_the_extremes_are_named():
-    known = gaussian("axis", DIMENSION)
+    known = ladder.gaussian("axis", DIMENSION)
     arms = [Arm(0.1, 100), Arm(1e-12, 100), Arm(3e-4, 100), Arm(3e-4, 10)]
-    unstable, still, good, small = expected_of(known, "sgld", arms, 0.1).values()
+    found = list(ladder.expected_of(known, "sgld", arms, 0.1).values())
+    unstable, still, good, small = found
     # 5 us and 0.1 us a row: 15 us and 6 us.
     assert (good.steps, small.steps) == (6_666, 16_666)
-    assert expected_of(known, "sgld-cv", arms[2:3], 0.1)[arms[2]].steps == 4_000
+    assert ladder.expected_of(known, "sgld-cv", arms[2:3], 0.1)[arms[2]].steps == 4_000
     assert np.isinf([unstable.error, unstable.marginal]).all()
     assert still.error == pytest.approx(1, abs=1e-3)
-    named = [(one.escaped, one.frozen) for one in (unstable, still, good)]
-    assert named == [(True, False), (False, True), (False, False)]
     # An arm with too large sds is not frozen.
     assert small.error > good.error
-    assert not small.frozen
+    assert [one.escaped for one in found] == [True, False, False, False]
+    assert [one.frozen for one in found] == [False, True, False, False]
 
 
 class Takes(Heuristic):
@@ -136,8 +124,8 @@ def test_a_record_has_every_arm_what_each_tuner_chose_and_counts_the_edges(monke
     for name in ("first", "last"):
         monkeypatch.setitem(TUNERS, name, type(name, (Takes,), {"name": name})())
     tuners = ["mamba-ksd-scaled", "heuristic", "first", "last"]
-    record = ladder_runs("axis", DIMENSION, "sgld", {"tuners": tuners, **SECTION})
-    arms = make_arms(N_DATA, "sgld", **grid_of())
+    record = ladder.ladder_runs("axis", DIMENSION, "sgld", {"tuners": tuners, **SECTION})
+    arms = make_arms(ladder.N_DATA, "sgld", **ladder.grid_of())
     held = [Arm(**{name: one[name] for name in ("step_size", "batch_size")}) for one in record["arms"]]
     assert held[: len(arms)] == arms
     assert [one["step_size"] for one in record["arms"] if one["is_extra"]] == [1e-9]
@@ -145,13 +133,13 @@ def test_a_record_has_every_arm_what_each_tuner_chose_and_counts_the_edges(monke
     pairs = [(tuner, i) for tuner in ("oracle", *tuners) for i in range(2)]
     assert [(run["tuner"], run["replicate"]) for run in record["runs"]] == pairs
     for run in record["runs"]:
-        assert run["error"] == min(record["arms"][run["arm"]]["error"], ESCAPED)
+        assert run["error"] == min(record["arms"][run["arm"]]["error"], ladder.ESCAPED)
         oracle = record["arms"][record["runs"][run["replicate"]]["arm"]]
         assert (run["oracle_error"], run["oracle_marginal"]) == (oracle["error"], oracle["marginal"])
     found = {run["tuner"]: run for run in record["runs"]}
     # The heuristic's step size of 1 / N is one of the grid.
-    assert held[found["heuristic"]["arm"]].step_size == 1 / N_DATA
-    assert (found["first"]["error"], found["first"]["marginal"]) == (ESCAPED, ESCAPED)
+    assert held[found["heuristic"]["arm"]].step_size == 1 / ladder.N_DATA
+    assert (found["first"]["error"], found["first"]["marginal"]) == (ladder.ESCAPED, ladder.ESCAPED)
     edges = {name: (run["escaped"], run["frozen"]) for name, run in found.items()}
     assert (edges["first"], edges["last"], edges["oracle"]) == ((True, False), (False, True), (False, False))
 
@@ -163,8 +151,8 @@ def test_a_killed_job_goes_on_where_it_was(tmp_path, monkeypatch):
     made = Calls(monkeypatch, ladder, "ladder_runs", lambda kind, dimension, sampler, *_, **__: sampler)
     made.killed_at = "sghmc"
     with pytest.raises(KeyboardInterrupt):
-        gaussian_ladder(DIMENSION, settings, seed=4, parts=Parts(tmp_path))
-    found = gaussian_ladder(DIMENSION, settings, seed=4, parts=Parts(tmp_path))
+        ladder.gaussian_ladder(DIMENSION, settings, seed=4, parts=Parts(tmp_path))
+    found = ladder.gaussian_ladder(DIMENSION, settings, seed=4, parts=Parts(tmp_path))
     assert made == ["sgld", "sghmc"]
     assert found["gaussians"] == [["axis", DIMENSION, sampler, 4] for sampler in made]
-    assert (found["dimension"], found["n_data"]) == (DIMENSION, N_DATA)
+    assert (found["dimension"], found["n_data"]) == (DIMENSION, ladder.N_DATA)

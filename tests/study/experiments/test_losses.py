@@ -8,11 +8,10 @@ import pytest
 from job_pieces import Log
 from small_models import small_logistic_model
 
-from sgtune import Budget, CostTable, metrics
+from sgtune import Arm, Budget, CostTable, metrics
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.sampling import lockstep
-from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study.experiments.losses import Losses, capped, frozen_losses, losses_of, raced_arm, run_arms
@@ -91,8 +90,11 @@ def test_an_arm_that_diverges_is_named_and_counts_as_the_cap(run):
     (good,), (bad,) = run([GOOD, BAD])
     assert (good["diverged"], bad["diverged"]) == (False, True)
     assert set(bad["losses"].values()) == {10.0}
-    values = (("xi_white", 3.0), ("xi_white", 11.0), ("log_loss", np.inf), ("brier", np.nan), ("brier", 1.5))
-    assert [capped(*pair) for pair in values] == [3.0, 10.0, 10.0, 2.0, 1.5]
+    for loss, value, expected in (
+        *(("xi_white", 3.0, 3.0), ("xi_white", 11.0, 10.0), ("log_loss", np.inf, 10.0)),
+        *(("brier", np.nan, 2.0), ("brier", 1.5, 1.5)),
+    ):
+        assert capped(loss, value) == expected
 
 
 def test_losses_are_those_that_the_reference_knows(model, reference):

@@ -10,16 +10,8 @@ from small_models import small_logistic_model
 from sgtune import CostTable, metrics
 from sgtune.mode.find import map_position
 from sgtune.study.catalogue import TUNERS as ENTRIES
-from sgtune.study.experiments import losses
+from sgtune.study.experiments import losses, tune
 from sgtune.study.experiments import tune as module
-from sgtune.study.experiments.tune import (
-    AHEAD,
-    chosen_arms,
-    compare_horizons,
-    tune_sampler,
-    tuning_arguments,
-    with_facts,
-)
 from sgtune.study.pipeline.plan import n_races
 from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import Settings
@@ -50,7 +42,7 @@ def tuned(monkeypatch):
 
 def tune_all(model, folder, settings=TUNERS, inputs="1", seed=0, **options):
     log = Log(folder, model, "sgld", cost=COST, seed=seed, depends_on={"inputs": inputs})
-    return tune_sampler(log.task, settings, **options), log
+    return tune.tune_sampler(log.task, settings, **options), log
 
 
 def changed(tuner, section, **values):
@@ -101,17 +93,12 @@ def test_a_race_is_run_again_if_anything_that_it_depends_on_changes(
 def test_tuners_that_judge_by_predictions_hold_out_rows(model, monkeypatch):
     """The mode without these rows is found with the configured settings, before a tuner's time starts."""
     found = []
-    monkeypatch.setattr(
-        module, "map_result", lambda fewer, **settings: found.append((fewer.n_data, settings))
-    )
-    settings = {
-        tuner: own | {"map": {"epochs": 7}, "tuning": {"replicates": 1, "validation_fraction": 0.2}}
-        for tuner, own in TUNERS.items()
-    }
-    records, _ = tune_all(model, None, settings)
+    monkeypatch.setattr(module, "map_result", lambda fewer, **own: found.append((fewer.n_data, own)))
+    of_all = {"map": {"epochs": 7}, "tuning": {"replicates": 1, "validation_fraction": 0.2}}
+    records, _ = tune_all(model, None, {tuner: own | of_all for tuner, own in TUNERS.items()})
     assert found == [(160, {"epochs": 7})]
     assert [record["validation_fraction"] for record in records] == [0, 0.2, 0]
-    (row,) = with_facts([{"tuner": "grid", "arms": []}], records)
+    (row,) = module.with_facts([{"tuner": "grid", "arms": []}], records)
     assert row == {"tuner": "grid", "arms": [], "reason": "", "validation_fraction": 0.2}
 
 
@@ -131,16 +118,16 @@ def test_each_replicate_is_a_race_of_its_own(model):
     values = [[row["discrepancy"] for row in record["rungs"]] for record in records[:2]]
     assert values[0] != values[1]
     best = [record["best"] for record in records]
-    assert chosen_arms(records) == {"mamba-ksd": best[:2], "grid": best[2:4], "heuristic": best[4:]}
+    assert tune.chosen_arms(records) == {"mamba-ksd": best[:2], "grid": best[2:4], "heuristic": best[4:]}
 
 
 def test_the_configurations_words_become_the_tuners_arguments():
-    given = tuning_arguments(TUNERS["mamba-ksd"], "mamba-ksd-smaller")
+    given = tune.tuning_arguments(TUNERS["mamba-ksd"], "mamba-ksd-smaller")
     assert (given["tuner"], given["budget"].given()) == ("mamba-ksd", {"seconds": 0.03})
     grid = {"log10_step_sizes": (-3, -4, -5, 6), "batch_fractions": (0.1,), "n_leapfrogs": (2,)}
     assert given["settings"] == Settings(**grid, **SETTINGS)
-    assert tuning_arguments(TUNERS["grid"], "grid")["budget"].given() == {"steps": 30}
-    assert tuning_arguments(TUNERS["heuristic"], "heuristic")["budget"] is None
+    assert tune.tuning_arguments(TUNERS["grid"], "grid")["budget"].given() == {"steps": 30}
+    assert tune.tuning_arguments(TUNERS["heuristic"], "heuristic")["budget"] is None
 
 
 def test_only_tuners_that_race_have_replicates_and_a_grid_search_may_have_fewer():
@@ -168,7 +155,9 @@ def compared(model):
         "mamba": MAMBA | {"seconds": 0.05, "thin": None},
         "horizons": {"seconds": [0.05, 0.2], "samplers": ["sgld"], "replicates": 2},
     }
-    return lambda folder: compare_horizons(Log(folder, model, reference=reference, cost=COST).task, settings)
+    return lambda folder: tune.compare_horizons(
+        Log(folder, model, reference=reference, cost=COST).task, settings
+    )
 
 
 def test_every_choice_is_run_for_the_longest_horizon_and_a_killed_job_loses_one_replicate(
@@ -176,7 +165,7 @@ def test_every_choice_is_run_for_the_longest_horizon_and_a_killed_job_loses_one_
 ):
     record = compared(tmp_path / "whole")
     (own,) = record["samplers"]
-    pairs = [(tuner, seconds) for tuner in AHEAD for seconds in (0.05, 0.2)]
+    pairs = [(tuner, seconds) for tuner in tune.AHEAD for seconds in (0.05, 0.2)]
     assert [(one["tuner"], one["horizon"]) for one in own["chosen"]] == pairs
     assert {one["arm"] for one in own["chosen"]} == set(range(len(own["arms"])))
     # The seconds buy 50 and 200 steps.

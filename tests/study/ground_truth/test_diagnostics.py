@@ -21,8 +21,6 @@ pytestmark = [
     pytest.mark.filterwarnings("error::RuntimeWarning:sgtune"),
 ]
 
-# --- of each parameter ---
-
 KINDS = ("persistent", "alternating", "rejections", "rounded", "signs", "skewed", "heavy", "apart")
 
 
@@ -35,14 +33,14 @@ def some_draws(kind, n_chains, n_draws, size, seed):
     for t in range(1, n_draws):
         values[:, t] = np.where(stays[:, t], values[:, t - 1], values[:, t] + carried * values[:, t - 1])
     made = {
-        "rounded": lambda: np.round(values),
+        "rounded": np.round,
         # The folded draws of two values are constant, and an indicator may be constant.
-        "signs": lambda: np.sign(values),
-        "skewed": lambda: np.exp(3 * values),
-        "heavy": lambda: values / rng.normal(size=values.shape),
-        "apart": lambda: values + np.arange(n_chains)[:, None, None] * np.arange(size),
+        "signs": np.sign,
+        "skewed": lambda values: np.exp(3 * values),
+        "heavy": lambda values: values / rng.normal(size=values.shape),
+        "apart": lambda values: values + np.arange(n_chains)[:, None, None] * np.arange(size),
     }
-    return made.get(kind, lambda: values)()
+    return made.get(kind, np.array)(values)
 
 
 def by_arviz(values):
@@ -71,18 +69,6 @@ def test_of_each_parameter_they_are_arvizs(kind, n_chains):
         assert equal.mean() > 0.97
 
 
-@pytest.mark.parametrize("carried", [-0.4, 0.6])
-def test_standard_errors_of_the_sd_of_autoregressive_draws_are_the_known_ones(carried):
-    """The ESS of squares is n (1 - a^2) / (1 + a^2); medians over parameters err by a few percent."""
-    n = 4_000
-    rng = np.random.default_rng(2)
-    values = 5 * np.stack([autoregressive(rng, n // 4, 200, carried) for _ in range(4)])
-    # In two arrays, of which some columns are taken at a time.
-    found = per_parameter([values[..., :77], values[..., 77:]])
-    of_sd = 5 * np.sqrt((1 + carried**2) / (1 - carried**2) / (2 * n))
-    assert np.median(found.sd_error) == pytest.approx(of_sd, rel=0.03)
-
-
 def test_a_parameter_has_the_same_numbers_alone_and_among_others_and_in_single_precision():
     values = np.concatenate([some_draws(kind, 3, 41, 2, 0) for kind in KINDS], axis=-1).astype(np.float32)
     alone = per_parameter([values[..., i : i + 1] for i in range(values.shape[-1])])
@@ -90,10 +76,9 @@ def test_a_parameter_has_the_same_numbers_alone_and_among_others_and_in_single_p
 
 
 def test_what_is_not_defined_is_nan_and_a_chain_that_never_moves_is_stuck():
-    few, one = some_draws("independent", 2, 3, 4, 0), some_draws("independent", 1, 7, 4, 0)
-    assert np.isnan(per_parameter([few])[:2]).all()
-    assert np.isnan(per_parameter([few])[3:]).all()
-    single = per_parameter([one])
+    few = per_parameter([some_draws("independent", 2, 3, 4, 0)])
+    assert np.isnan([*few[:2], *few[3:]]).all()
+    single = per_parameter([some_draws("independent", 1, 7, 4, 0)])
     assert np.isnan(single.r_hat).all()
     assert np.isfinite(single.ess_bulk).all()
     values = some_draws("independent", 2, 30, 3, 0)
@@ -104,10 +89,9 @@ def test_what_is_not_defined_is_nan_and_a_chain_that_never_moves_is_stuck():
     assert (found.r_hat[0], found.ess_bulk[0]) == (np.inf, 0)
     assert found.stuck.tolist() == [True, False, False]
     values[:, :, 0] = 4
-    assert np.isinf([getattr(per_parameter([values]), name)[0] for name in ("mean_error", "sd_error")]).all()
+    found = per_parameter([values])
+    assert np.isinf([found.mean_error[0], found.sd_error[0]]).all()
 
-
-# --- the record ---
 
 DIMENSION, N_CHAINS, N_DRAWS = 10, 2, 2_000
 # Parameters are correlated; three directions are judged.
@@ -183,8 +167,7 @@ def test_which_errors_are_defined_and_a_thinned_reference_is_no_worse_than_is_sa
 
 def test_tuners_are_judged_by_the_functionals_not_by_the_position():
     """With chains in two mirrored modes no parameter converges, but the product of two does."""
-    rng = np.random.default_rng(0)
-    matrices = 3 + rng.normal(size=(2, 500, 2))
+    matrices = 3 + np.random.default_rng(0).normal(size=(2, 500, 2))
     matrices[1] *= -1
     models = wide_model(2, functionals=lambda position: position[..., :1] * position[..., 1:]), wide_model(2)
     record, plain = (reference_record(reference_of(model, matrices)) for model in models)
@@ -192,16 +175,14 @@ def test_tuners_are_judged_by_the_functionals_not_by_the_position():
     assert (record["trusted"], plain["trusted"]) == (True, False)
     assert doubts(record) is None
     assert f"R-hat is {plain['functionals']['r_hat_p99']:.3g}" in doubts(plain)
-    exact = matrices.astype(np.float32).prod(axis=-1).ravel()
-    functionals = record["functionals"]
-    np.testing.assert_allclose(functionals["mean"], [exact.mean()], rtol=1e-6)
-    np.testing.assert_allclose(functionals["sd"], [exact.std(ddof=1)], rtol=1e-6)
-    assert functionals["r_hat_max"] == functionals["r_hat_p99"] < 1.02
+    exact, found = matrices.astype(np.float32).prod(axis=-1).ravel(), record["functionals"]
+    np.testing.assert_allclose([*found["mean"], *found["sd"]], [exact.mean(), exact.std(ddof=1)], rtol=1e-6)
+    assert found["r_hat_max"] == found["r_hat_p99"] < 1.02
     # Without functionals the position is judged, and its moments are not written twice.
-    functionals, block = plain["functionals"], plain["blocks"]["wide"]
-    assert functionals["n"] == 2
-    assert {name: block[name] for name in functionals} == functionals
-    assert not {"mean", "sd"} & set(functionals)
+    found, block = plain["functionals"], plain["blocks"]["wide"]
+    assert found["n"] == 2
+    assert {name: block[name] for name in found} == found
+    assert not {"mean", "sd"} & set(found)
 
 
 def test_one_parameter_in_a_hundred_may_be_stuck():
@@ -247,11 +228,12 @@ def test_the_record_is_json_and_its_moments_those_of_all_draws(tmp_path):
 def test_cut_trajectories_and_energies_are_counted_by_iteration():
     """E-BFMI is 2 for independent energies, and small if steps of the energy are far below its range."""
     n, rng, model = 4_000, np.random.default_rng(0), wide_model(2)
-    energy = rng.normal(size=n)
-    own = {"n_steps": np.where(np.arange(n) % 4 == 0, 1_023, 511), "diverging": np.arange(n) < 3}
-    energies = energy, np.cumsum(energy)
-    chains = [one_chain(model, rng.normal(size=(n, 2)), **own, energy=one) for one in energies]
-    found = reference_record(draws.combine_chains(chains))["diagnostics"]
+    energy, steps = rng.normal(size=n), np.arange(n)
+    own = {"n_steps": np.where(steps % 4 == 0, 1_023, 511), "diverging": steps < 3}
+    draws_of = [
+        one_chain(model, rng.normal(size=(n, 2)), **own, energy=e) for e in (energy, np.cumsum(energy))
+    ]
+    found = reference_record(draws.combine_chains(draws_of))["diagnostics"]
     assert (found["max_tree_depth_share"], found["divergences"]) == (0.25, 6)
     # The sd of the mean of n squared differences of successive independent normals is 2 sqrt(3 / n).
     assert found["e_bfmi"][0] == pytest.approx(2, abs=4.5 * 2 * np.sqrt(3 / n))
@@ -268,9 +250,6 @@ def matrices():
     return (noise * [1, 2, 3] + [0, 50, -5]).astype(np.float32)
 
 
-# --- moments ---
-
-
 def test_moments_by_block_are_those_of_all_draws_at_once():
     """Draws are narrow and far from zero, where float32 sums of squares would lose the variance."""
     matrix = (1_000 + 0.01 * np.random.default_rng(0).normal(size=(301, 7))).astype(np.float32)
@@ -283,9 +262,6 @@ def test_moments_by_block_are_those_of_all_draws_at_once():
     np.testing.assert_allclose(moments.squares, exact.var(axis=0) * 301, rtol=1e-8)
     products = np.cov(exact.T) * 300
     np.testing.assert_allclose(moments.products, products, rtol=1e-8, atol=1e-8 * products.max())
-
-
-# --- chains ---
 
 
 def test_chains_are_joined_with_their_variables_and_totals(matrices):
@@ -343,7 +319,6 @@ def test_a_disk_without_room_for_the_draws_is_one_line(matrices, tmp_path, monke
 
 def test_files_that_are_no_draws_are_named(tmp_path):
     (tmp_path / "nuts.nc").write_bytes(b"broken")
-    with pytest.raises(DataError, match=r"nuts.nc: not a readable NetCDF"):
-        draws.read_draws(tmp_path / "nuts.nc")
-    with pytest.raises(DataError, match=r"none.nc: .*No such file"):
-        draws.read_draws(tmp_path / "none.nc")
+    for name, words in (("nuts", "not a readable NetCDF"), ("none", ".*No such file")):
+        with pytest.raises(DataError, match=f"{name}.nc: {words}"):
+            draws.read_draws(tmp_path / f"{name}.nc")

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from artifact_records import BLOCKS, PROVENANCE, cells_by, make, make_files, make_records, records_of
+from artifact_records import BLOCKS, N_DATA, PROVENANCE, cells_by, make, make_files, make_records, records_of
 
 from sgtune.study.mamba.reference import INFINITE, OF_POSITION, OF_REFERENCE, doubted
 from sgtune.study.report.table import DASH
@@ -26,15 +26,16 @@ def test_cost_of_a_step_from_the_largest_batch_down_and_beside_a_table_that_was_
         ("step_ms", "sgld", "n = 8,000", pytest.approx(2)),
         ("step_ms", "sghmc", "n = 8,000, L = 10", pytest.approx(6)),
     ]
+    # The second shape is not in this run.
     given = [
-        {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 10, "seconds_per_step": 0.004},
-        # A shape that is not in this run.
-        {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 5, "seconds_per_step": 1.0},
+        {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": n, "seconds_per_step": seconds}
+        for n, seconds in ((10, 0.004), (5, 1.0))
     ]
-    cells = cells_by(costs(table=given), "sampler", "detail", "metric")
-    values = {key: cell.value for key, cell in cells.items() if key[2] != "step_ms"}
-    about = ("sghmc", "n = 8,000, L = 10")
-    assert values == pytest.approx({(*about, "table_step_ms"): 4, (*about, "step_ratio"): 1.5})
+    cells = [cell for cell in costs(table=given) if cell.metric != "step_ms"]
+    assert {(cell.sampler, cell.detail) for cell in cells} == {("sghmc", "n = 8,000, L = 10")}
+    assert {cell.metric: cell.value for cell in cells} == pytest.approx(
+        {"table_step_ms": 4, "step_ratio": 1.5}
+    )
 
 
 def test_timings_by_hand():
@@ -103,15 +104,14 @@ def test_tuning_time_by_hand(tuned_by_hand):
     expected |= {"cold_per_budget": 37 / 12, "warm_ratio": 1, "nominal_ratio": 1}
     assert values_of(cells, "mamba-ksd") == pytest.approx(expected)
     assert cells["mamba-ksd", "warm_seconds"].sd == pytest.approx(24 / 2**0.5)  # of 12 and 36
-    assert cells["mamba-fssd", "warm_ratio"].value == pytest.approx(0.5)
-    assert cells["mamba-fssd", "nominal_ratio"].value == pytest.approx(1.5)
+    ratios = [cells["mamba-fssd", name].value for name in ("warm_ratio", "nominal_ratio")]
+    assert ratios == pytest.approx([0.5, 1.5])
     in_budgets = ("nominal_seconds", "warm_per_budget", "cold_per_budget", "nominal_ratio")
     of_grid = {"warm_seconds": 48.0, "cold_seconds": 37.0, "warm_ratio": 2.0} | dict.fromkeys(in_budgets)
     assert values_of(cells, "grid") == of_grid
     # The heuristic runs once, compares nothing, and has no budget to exceed.
     assert cells["heuristic", "nominal_seconds"].value == 0
-    assert cells["heuristic", "warm_per_budget"].value is None
-    assert cells["heuristic", "warm_seconds"].sd is None
+    assert cells["heuristic", "warm_per_budget"].value is cells["heuristic", "warm_seconds"].sd is None
 
 
 def test_tuning_parts_by_hand(tuned_by_hand):
@@ -136,24 +136,25 @@ def test_how_the_reference_was_sampled_and_whether_it_is_trusted(records):
     of_model(records, "pmf", "trusted")["trusted"] = False
     found = make("reference", records)
     cells = cells_by(found, "model", "detail", "metric")
-    assert list(dict.fromkeys(cell.detail for cell in found if cell.model == "pmf")) == [
-        *BLOCKS,
-        "functionals",
-    ]
-    assert {cell.detail for cell in found if cell.model == "logistic"} == {"all", "functionals"}
-    assert cells["pmf", "users", "block_sd"].value == 0.25
-    assert cells["pmf", "users", "block_r_hat_p99"].value == 1.04
-    # The root mean square of 0.3 and 0.4, for the functionals, or for the position of a model without functionals.
-    assert cells["pmf", "functionals", "block_sd"].value == pytest.approx(math.sqrt(0.125))
-    assert cells["pmf", "functionals", "block_n"].value == 2
-    assert cells["logistic", "functionals", "block_sd"].value == pytest.approx(0.25)
-    trusted = {key[:2]: cell.shown for key, cell in cells.items() if key[2] == "block_trusted"}
-    assert (trusted["logistic", "functionals"], trusted["pmf", "functionals"]) == ("yes", "no")
-    # The errors that exact draws would have.
-    assert cells["logistic", "functionals", "xi_white_x100"].value == pytest.approx(1.4)
-    assert cells["pmf", "functionals", "functional_error"].value == pytest.approx(0.015)
+    details = {model: dict.fromkeys(cell.detail for cell in found if cell.model == model) for model in N_DATA}
+    assert list(details["pmf"]) == [*BLOCKS, "functionals"]
+    assert list(details["logistic"]) == ["all", "functionals"]
+    # The root mean square of 0.3 and 0.4, for the functionals, or for the position of a model without functionals. The
+    # errors are those that exact draws would have.
+    for where, value in {
+        ("pmf", "users", "block_sd"): 0.25,
+        ("pmf", "users", "block_r_hat_p99"): 1.04,
+        ("pmf", "functionals", "block_sd"): math.sqrt(0.125),
+        ("pmf", "functionals", "block_n"): 2,
+        ("pmf", "functionals", "functional_error"): 0.015,
+        ("pmf", "functionals", "divergences"): 3,
+        ("logistic", "functionals", "block_sd"): 0.25,
+        ("logistic", "functionals", "xi_white_x100"): 1.4,
+    }.items():
+        assert cells[where].value == pytest.approx(value)
     assert ("pmf", "functionals", "xi_white_x100") not in cells
-    assert cells["pmf", "functionals", "divergences"].value == 3
+    trusted = [cells[model, "functionals", "block_trusted"].shown for model in ("logistic", "pmf")]
+    assert trusted == ["yes", "no"]
 
 
 def test_blocks_without_diagnostics_or_that_never_moved_are_not_trusted(records):
@@ -180,14 +181,13 @@ def test_errors_are_in_doubt_where_what_they_compare_with_is_badly_sampled(recor
 
 
 def test_modes_say_what_was_reached(records):
+    far = of_model(records, "pmf", "converged")
+    far |= {"converged": False, "distance": None}
     cells = cells_by(make("modes", records), "model", "metric")
     assert cells["pmf", "rmse"].value == 0.987
     assert ("pmf", "log_loss") not in cells
     assert cells["bnn", "accuracy_percent"].value == pytest.approx(95)
     assert cells["logistic", "gradient_norm"].value == 78.9
     assert cells["logistic", "root_dimension"].value == 10
-    far = of_model(records, "pmf", "converged")
-    far |= {"converged": False, "distance": None}
-    cells = cells_by(make("modes", records), "model", "metric")
     assert (cells["pmf", "converged"].shown, cells["logistic", "converged"].shown) == ("no", "yes")
     assert cells["pmf", "distance"].shown == DASH

@@ -14,10 +14,6 @@ from sgtune.study.report.labels import TUNERS as LABELS
 from sgtune.support.errors import DataError
 
 
-def texts(figure):
-    return [text.get_text() for axis in figure.axes for text in axis.texts]
-
-
 def line_of(axis, name):
     """The line with the label ``name`` in the legend."""
     return next(line for line in axis.lines if line.get_label() == name)
@@ -43,20 +39,18 @@ def test_estimates_are_where_they_were_measured_and_those_that_are_not_finite_ar
     records = make_records(1, ("pmf",))
     [record] = records["estimates"]
     for name, varied in (("figure1", "step_size"), ("figure2", "batch_size")):
-        rows = [row for row in record["rows"] if row["figure"] == varied]
-        rows = [row for row in rows if (row["gradients"], row["points"]) == ("stochastic", "thinned")]
+        own = [row for row in record["rows"] if row["figure"] == varied]
+        rows = [row for row in own if (row["gradients"], row["points"]) == ("stochastic", "thinned")]
         rows[1]["ksd"] = None
-        kept = {row[varied]: row["ksd"] for row in rows if row["ksd"] is not None}
-        line = line_of(make(name, records).axes[0], "stochastic, thinned")
-        drawn = {x: y for x, y in line.get_xydata() if np.isfinite(y)}
-        unit = 1 if varied == "step_size" else 100 / record["n_data"]
-        assert drawn == pytest.approx({unit * x: y for x, y in kept.items()})
         figure = make(name, records)
-        crosses = [
-            x for line in figure.axes[0].lines if line.get_label() == "not finite" for x in line.get_xdata()
-        ]
-        lost = {row[varied] for row in record["rows"] if row["figure"] == varied and row["ksd"] is None}
-        assert sorted(set(crosses)) == pytest.approx(sorted(unit * at for at in lost))
+        unit = 1 if varied == "step_size" else 100 / record["n_data"]
+        drawn = line_of(figure.axes[0], "stochastic, thinned").get_xydata()
+        kept = {unit * row[varied]: row["ksd"] for row in rows if row["ksd"] is not None}
+        assert {x: y for x, y in drawn if np.isfinite(y)} == pytest.approx(kept)
+        lines = [line for line in figure.axes[0].lines if line.get_label() == "not finite"]
+        crosses = {x for line in lines for x in line.get_xdata()}
+        lost = {unit * row[varied] for row in own if row["ksd"] is None}
+        assert sorted(crosses) == pytest.approx(sorted(lost))
         assert "not finite" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
@@ -164,10 +158,10 @@ def test_regret_says_where_the_reference_is_not_trusted():
     records = make_records(1)
     for record in records["regret"]:
         record["trusted"] = False if record["model"] == "pmf" else record["trusted"]
-    figure = make("regret_dots", records)
-    words = "the reference is\nnot trusted"
-    assert [words in [text.get_text() for text in axis.texts] for axis in figure.axes] == [False, True, False]
-    assert not line_points(figure.axes[1], "Grid")
+    axes = make("regret_dots", records).axes
+    said = ["the reference is\nnot trusted" in [text.get_text() for text in axis.texts] for axis in axes]
+    assert said == [False, True, False]
+    assert not line_points(axes[1], "Grid")
 
 
 def test_a_row_shows_the_points_that_judges_have_in_its_dimension():

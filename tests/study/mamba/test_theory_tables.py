@@ -18,6 +18,9 @@ def records():
     return make_records(2, ("logistic",))
 
 
+METRICS = ("xi_white_x100", "foreseen_x100", "over_longest", "over_longest_xi")
+
+
 def cells_of_theory(records):
     return cells_by(make("theory", records), "sampler", "metric")
 
@@ -26,19 +29,18 @@ def test_the_measured_error_is_the_root_mean_square_of_fresh_runs_as_long_as_pla
     cells = cells_of_theory(records)
     record = next(one for one in records["regret"] if one["sampler"] == "sgld")
     place = next(one["arms"][0] for one in record["chosen"] if one["tuner"] == "theory")
-    run = next(one for one in record["runs"] if one["arm"] == place and one["seconds"] == 1)
+    run = next(one for one in record["runs"] if (one["arm"], one["seconds"]) == (place, 1))
     squares = np.array(run["losses"]["xi_white"]) ** 2
     error = math.sqrt(squares.mean())
     se = squares.std(ddof=1) / math.sqrt(len(squares)) / (2 * error)
+    measured, ratio = cells["sgld", "measured_x100"], cells["sgld", "measured_over_foreseen"]
     assert cells["sgld", "foreseen_x100"].value == pytest.approx(20)
-    assert cells["sgld", "measured_x100"].value == pytest.approx(100 * error)
-    assert cells["sgld", "measured_x100"].se == pytest.approx(100 * se)
-    ratio = cells["sgld", "measured_over_foreseen"]
+    assert (measured.value, measured.se) == pytest.approx((100 * error, 100 * se))
     # The reference's own error is in what is measured, so it is in what is expected, too.
     [nuts] = [one for one in records["reference"] if "monte_carlo_error" in one]
     expected = math.hypot(0.2, nuts["monte_carlo_error"]["xi_white"])
     assert expected > 0.2
-    assert (ratio.value, ratio.se) == (pytest.approx(error / expected), pytest.approx(se / expected))
+    assert (ratio.value, ratio.se) == pytest.approx((error / expected, se / expected))
     # The arm, here the heuristic's, diverges with SGHMC.
     assert cells["sghmc", "measured_x100"].shown == "diverged"
 
@@ -65,18 +67,14 @@ def test_what_was_not_run_as_long_or_is_not_known_has_no_number(records):
 
 def test_choices_for_short_runs_are_held_against_that_for_the_longest(records):
     cells = cells_by(make("horizons", records), "tuner", "detail", "metric")
-    # Errors of 0.2 and 0.3 in two runs, and of half as much.
-    assert cells["mamba", "1 s", "xi_white_x100"].value == pytest.approx(25)
-    assert cells["mamba", "10 s", "xi_white_x100"].value == pytest.approx(12.5)
-    assert cells["mamba", "1 s", "xi_white_x100"].se == pytest.approx(5)
-    assert cells["mamba", "1 s", "foreseen_x100"].value == pytest.approx(25)
-    for metric in ("over_longest", "over_longest_xi"):
-        assert cells["mamba", "1 s", metric].value == pytest.approx(2)
-        # In every run twice as much.
-        assert cells["mamba", "1 s", metric].se == pytest.approx(0, abs=1e-12)
-    for tuner, seconds in (("mamba", "10 s"), ("theory", "1 s"), ("theory", "10 s")):
-        assert cells[tuner, seconds, "over_longest"].value == 1
-        assert cells[tuner, seconds, "over_longest"].se is None
+    short, long = ({metric: cells["mamba", at, metric] for metric in METRICS} for at in ("1 s", "10 s"))
+    # Errors of 0.2 and 0.3 in two runs, and of half as much; in every run twice as much.
+    assert [short[metric].value for metric in METRICS] == pytest.approx([25, 25, 2, 2])
+    assert [short[metric].se for metric in METRICS[::2]] == pytest.approx([5, 0], abs=1e-12)
+    assert short["over_longest_xi"].se == pytest.approx(0, abs=1e-12)
+    assert long["xi_white_x100"].value == pytest.approx(12.5)
+    for at in (("mamba", "10 s"), ("theory", "1 s"), ("theory", "10 s")):
+        assert (cells[*at, "over_longest"].value, cells[*at, "over_longest"].se) == (1, None)
     assert cells["mamba", "10 s", "log10_step_size"].value == pytest.approx(-6)
 
 
@@ -90,10 +88,9 @@ def test_expected_errors_by_hand(records):
     # Errors of 0.2 and 0.4; the oracle's is 0.2, the grid's least 0.16.
     assert (own["ladder_error"].value, own["ladder_error"].se) == pytest.approx((0.3, 0.1))
     assert (own["ladder_over_oracle"].value, own["ladder_over_oracle"].se) == pytest.approx((1.5, 0.5))
-    assert own["ladder_worst"].value == pytest.approx(2)
-    assert own["ladder_over_smallest"].value == pytest.approx(0.3 / 0.16)
-    assert own["ladder_marginal"].value == pytest.approx(0.15)
-    assert (own["ladder_escaped"].value, own["ladder_frozen"].value) == (0, 0)
+    others = ("worst", "over_smallest", "marginal", "escaped", "frozen")
+    values = [own[f"ladder_{name}"].value for name in others]
+    assert values == pytest.approx([2, 0.3 / 0.16, 0.15, 0, 0])
 
 
 def test_arms_that_escaped_or_are_frozen_are_counted_and_mark_their_means(records):

@@ -1,30 +1,23 @@
 """The budgets of a configuration, counted by hand, and the overhead of an earlier run."""
 
-import json
-
 import pytest
 from config_files import valid
 
 from sgtune.study.pipeline.forecast import Jobs, budgets, forecast, read_seen
+from sgtune.support.files import write_json
 
 
 @pytest.fixture
 def config():
     """One model, one sampler: two step sizes and two batch sizes, so races of four arms."""
     grids = {"log10_step_sizes": [-2, -3], "batch_fractions": [0.1, 1], "n_leapfrogs": [2]}
-    evaluation = {"seconds": 10, "replicates": 2, "clock": "wall"}
-    evaluation["curves"] = {"seconds": [1, 4], "replicates": 5, "ksd_points": 0}
-    return valid(
-        models=["logistic"],
-        samplers=["sgld"],
-        tuners=["mamba", "grid-ksd", "theory"],
-        grids__logistic=grids,
-        mamba={"seconds": 3, "pruning_rate": 2},
-        grid_ksd={"seconds": 5, "replicates": 1},
-        tuning={"replicates": 2},
-        evaluation=evaluation,
-        regret={"screen": {"seconds": 1, "replicates": 3}, "finalists": 2, "seconds": [7], "replicates": 2},
-    )
+    own = {"models": ["logistic"], "samplers": ["sgld"], "tuners": ["mamba", "grid-ksd", "theory"]}
+    own |= {"grids__logistic": grids, "mamba": {"seconds": 3, "pruning_rate": 2}, "tuning": {"replicates": 2}}
+    own["grid_ksd"] = {"seconds": 5, "replicates": 1}
+    own["evaluation"] = {"seconds": 10, "replicates": 2, "clock": "wall"}
+    own["evaluation"]["curves"] = {"seconds": [1, 4], "replicates": 5, "ksd_points": 0}
+    screen = {"seconds": 1, "replicates": 3}
+    return valid(**own, regret={"screen": screen, "finalists": 2, "seconds": [7], "replicates": 2})
 
 
 def of(jobs, rule):
@@ -47,16 +40,10 @@ def test_budgets_are_what_the_configuration_says(config):
 def test_what_a_run_took_for_its_budget_is_what_another_will_take(config, tmp_path):
     about = {"rule": "tune_sampler", "startup_seconds": 1.0, "compile_seconds": 2.0}
     for name, seconds, created in (("old", 300.0, "2026-01-01"), ("new", 21.0, "2026-01-02")):
-        files = {
-            "mamba/settings.json": {"configuration": config, "provenance": {"created": created}},
-            "tuning/logistic/sgld.json": {
-                "model": "logistic",
-                "provenance": about | {"process_seconds": seconds},
-            },
-        }
-        for path, record in files.items():
-            (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name / path).write_text(json.dumps(record))
+        settings = {"configuration": config, "provenance": {"created": created}}
+        tuned = {"model": "logistic", "provenance": about | {"process_seconds": seconds}}
+        write_json(tmp_path / name / "mamba/settings.json", settings)
+        write_json(tmp_path / name / "tuning/logistic/sgld.json", tuned)
     seen = read_seen(tmp_path)
     known = seen["tune_sampler", "logistic"]
     assert (known.run, known.start, known.overhead) == ("new", 3.0, pytest.approx(18 / 36))

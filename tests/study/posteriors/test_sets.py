@@ -19,8 +19,6 @@ from sgtune.support import files
 from sgtune.support.errors import InputError
 from sgtune.support.files import file_sha256, read_json, write_json
 
-# --- the paper's simulated set ---
-
 
 def test_the_logistic_data_set_is_the_papers_own(tmp_path):
     logistic.DATA.write(tmp_path / "logistic.json", logistic.simulate())
@@ -43,11 +41,12 @@ SIMULATED = {
     "letter": ("drbm-letter", "f9b17f4c6977e019", 4_326, 200),
     "acoustic": ("drbm-acoustic", "879fa2bd56f14fc4", 1_083, 200),
 }
+"""The model of each set, the checksum of its training arrays, D and N."""
 
 
 @pytest.mark.parametrize("name", SIMULATED)
 def test_simulated_sets_have_the_sums_that_they_always_had_and_are_loaded(name, tmp_path):
-    """The sums are of the training arrays; results that were made with them stay comparable."""
+    """Results that were made with them stay comparable."""
     path = tmp_path / f"{name}.json"
     if name == "pmf":
         pmf.write(path, pmf.simulate(400))
@@ -59,9 +58,8 @@ def test_simulated_sets_have_the_sums_that_they_always_had_and_are_loaded(name, 
     assert (model.name, model.checksum[:16], model.dimension, model.n_data) == SIMULATED[name]
     found = model.predict(model.init(jax.random.key(0)), model.test_data["inputs"])
     assert len(found) == len(model.test_data["targets"])
-
-
-# --- ratings ---
+    if name == "bnn":
+        assert MODELS["bnn"].dimension({"n_hidden": 5}) == model.dimension
 
 
 def test_the_first_fifth_is_test_both_parts_are_sorted_and_prepared_counting_from_zero(tmp_path):
@@ -77,9 +75,6 @@ def test_the_first_fifth_is_test_both_parts_are_sorted_and_prepared_counting_fro
         assert loaded[name].dtype == np.int32
         np.testing.assert_array_equal(loaded[name], part[:, :3] - [1, 1, 0])
     assert_refuses(r"test is int32 \(0, 3\)", pmf.write, tmp_path / "p.json", ratings[:4])
-
-
-# --- images ---
 
 
 def put_download(folder, files: dict[str, bytes], missing=None) -> dict[str, str]:
@@ -113,17 +108,15 @@ def test_downloaded_images_are_read_prepared_and_loaded(tmp_path):
 
 
 def test_a_model_has_the_out_of_distribution_images_it_is_given_and_is_the_same_model(tmp_path, monkeypatch):
-    images = bnn.simulate(300)
+    images, models = bnn.simulate(300), [None]
     bnn.DATA.write(tmp_path / "bnn.json", images, n_hidden=100)
     other = {data_sets.TEST_IMAGES: idx_bytes(images["ood"]["inputs"].reshape(-1, 28, 28))}
     for name, held, missing in (("notmnist", other, None), ("fashion-mnist", {}, "no source")):
         sums = put_download(tmp_path / name, held, missing)
         monkeypatch.setitem(DATA_SETS, name, replace(DATA_SETS[name], sha256=sums))
-        bnn.write_ood(tmp_path / f"{name}.json", bnn.read_ood(tmp_path / name))
-    bare = load_model("bnn", tmp_path)
-    given, without = (
-        load_model("bnn", tmp_path, ood=tmp_path / f"{name}.json") for name in ("notmnist", "fashion-mnist")
-    )
+        models.append(tmp_path / f"{name}.json")
+        bnn.write_ood(models[-1], bnn.read_ood(tmp_path / name))
+    bare, given, without = (load_model("bnn", tmp_path, ood=path) for path in models)
     assert bare.test_data.keys() == {"inputs", "targets"}
     assert given.test_data["ood"]["name"] == "notmnist"
     np.testing.assert_array_equal(given.test_data["ood"]["inputs"], images["ood"]["inputs"])
@@ -132,9 +125,6 @@ def test_a_model_has_the_out_of_distribution_images_it_is_given_and_is_the_same_
     assert bare.checksum == given.checksum == without.checksum
     with pytest.raises(InputError, match=r"^ood: 'x.json' is not allowed; model 'pmf' has no out-of-distri"):
         load_model("pmf", tmp_path, ood="x.json")
-
-
-# --- the sets of CCAdL ---
 
 
 @pytest.fixture
@@ -172,18 +162,15 @@ def test_sevens_and_nines_are_projected_with_their_lengths_kept(small):
 def test_connect_4_is_one_hot_and_split_in_random_order(small):
     rows = np.unique(np.random.default_rng(0).integers(3, size=(50, 43)).astype(np.uint8), axis=0)
     arrays = small("connect-4", {data_sets.ROWS: idx_bytes(rows)}, n_train=40)
-    found = [
-        [*np.flatnonzero(inputs) % 3, label]
-        for part in ("train", "test")
-        for inputs, label in zip(arrays[f"{part}_inputs"], arrays[f"{part}_labels"], strict=True)
-    ]
-    # Each row is in exactly one part, and training rows are not just the first 40.
     assert len(arrays["train_labels"]) == 40
-    assert sorted(found) == rows.tolist()
-    assert sorted(found[:40]) != rows[:40].tolist()
     blocks = np.vstack([arrays["train_inputs"], arrays["test_inputs"]]).reshape(50, 42, 3)
     assert set(np.unique(blocks)) == {0, 1}
     assert (blocks.sum(axis=2) == 1).all()
+    labels = np.concatenate([arrays["train_labels"], arrays["test_labels"]])
+    found = np.column_stack([blocks.argmax(axis=2), labels]).tolist()
+    # Each row is in exactly one part, and training rows are not just the first 40.
+    assert sorted(found) == rows.tolist()
+    assert sorted(found[:40]) != rows[:40].tolist()
 
 
 def test_letter_is_scaled_as_libsvm_does(small):
@@ -292,11 +279,6 @@ def test_loading_hashes_nothing_and_leaves_test_arrays_on_the_disk(folder, monke
             assert all(isinstance(array, np.memmap) for array in model.test_data.values())
     ood = load_model("bnn", folder, ood=folder / "bnn.ood.json").test_data["ood"]
     assert isinstance(ood["inputs"], np.memmap)
-
-
-def test_the_network_has_the_hidden_units_that_its_file_names(folder):
-    assert bnn.load(folder).dimension == MODELS["bnn"].dimension({"n_hidden": 7}) == 5_575
-    assert MODELS["bnn"].dimension({"n_hidden": 100}) == 79_510
 
 
 def test_the_checksum_is_of_the_training_data_alone(tmp_path):

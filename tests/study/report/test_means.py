@@ -27,23 +27,16 @@ def error_of(squares):
     return stdev(squares) / math.sqrt(len(squares))
 
 
-def test_the_mean_is_taken_of_the_squares_with_their_signs():
+def test_the_mean_is_of_squares_with_their_signs_and_the_spread_of_its_root_is_theirs_to_first_order():
     """The mean of the roots, of which none is negative, would be far above the truth where squares are mostly noise."""
-    squares = (400.0, 350.0, 300.0, -10.0)
-    assert cell_of(*squares).value == pytest.approx(math.sqrt(260.0))
-    assert cell_of(9.0, 16.0, 25.0).value == pytest.approx(math.sqrt(50 / 3))
-
-
-def test_the_spread_of_a_root_is_that_of_its_squares_to_first_order():
+    assert cell_of(400.0, 350.0, 300.0, -10.0).value == pytest.approx(math.sqrt(260.0))
     squares = (90.0, 100.0, 110.0)
     cell = cell_of(*squares)
-    assert cell.value == pytest.approx(10.0)
-    assert cell.sd == pytest.approx(10.0 / 20.0)
+    assert (cell.value, cell.sd) == pytest.approx((10.0, 10.0 / 20.0))
     assert cell.se == pytest.approx(error_of(squares) / 20.0)
     assert cell.square == pytest.approx((100.0, error_of(squares)))
     # Large squares of few runs differ by their chains, not by the noise of an estimate about 0.
-    wide = cell_of(100.0, 200.0, 3_000.0)
-    assert wide.value == pytest.approx(math.sqrt(1_100.0))
+    assert cell_of(100.0, 200.0, 3_000.0).value == pytest.approx(math.sqrt(1_100.0))
 
 
 def test_standard_errors_of_squares_are_of_the_tuning_runs_where_these_differ_more():
@@ -67,16 +60,15 @@ def test_a_mean_within_its_noise_has_an_upper_end_and_no_value(squares):
 
 
 def test_a_single_run_and_one_that_diverged():
-    assert cell_of(-4.0).shown == NOISE
-    assert cell_of(4.0).shown == "2.00"
-    record = record_of([9.0, 16.0])
-    record["table"][0] |= {"diverged": True, "ksd": None, "ksd_squared": None}
-    [cell] = evaluation_cells(record, ["ksd"])
-    assert cell.shown == "4.00 (1/2)"
-    record = record_of([9.0, 1.0, -4.0])
-    record["table"][0] |= {"diverged": True, "ksd": None, "ksd_squared": None}
-    [cell] = evaluation_cells(record, ["ksd"])
-    assert cell.shown == f"< {math.sqrt(2 * error_of([1.0, -4.0])):.3g} (2/3)"
+    assert (cell_of(-4.0).shown, cell_of(4.0).shown) == (NOISE, "2.00")
+    for squares, shown in (
+        ([9.0, 16.0], "4.00 (1/2)"),
+        ([9.0, 1.0, -4.0], f"< {math.sqrt(2 * error_of([1.0, -4.0])):.3g} (2/3)"),
+    ):
+        record = record_of(squares)
+        record["table"][0] |= {"diverged": True, "ksd": None, "ksd_squared": None}
+        [cell] = evaluation_cells(record, ["ksd"])
+        assert cell.shown == shown
 
 
 def cells_of(metric, *values, **changes):
@@ -125,15 +117,12 @@ def test_cells_of_the_same_runs_are_best_together_unless_they_are_all_there_is()
     assert not any(bold([replace(cells[0], se=0.2), *cells[1:]]))
 
 
-def test_a_cell_of_one_or_two_runs_is_never_best():
+def test_a_cell_of_one_or_two_runs_or_over_the_lucky_replicates_is_never_best():
     assert not any(bold(cells_of("ksd", 1.0, 2.0, se=None)))
     assert not any(bold(cells_of("ksd", 1.0, 2.0, finite=2, replicates=2)))
     assert bold(cells_of("ksd", 1.0, se=None) + cells_of("ksd", 2.0, 3.0)) == [False, True, False]
-
-
-def test_a_mean_over_the_lucky_replicates_is_never_best():
-    cells = cells_of("ksd", 1.0, finite=3, replicates=4) + cells_of("ksd", None, 5.0)
-    assert bold(cells) == [False, False, True]
+    lucky = cells_of("ksd", 1.0, finite=3, replicates=4)
+    assert bold(lucky + cells_of("ksd", None, 5.0)) == [False, False, True]
 
 
 def test_a_best_that_prints_like_an_unmarked_competitor_is_not_marked():

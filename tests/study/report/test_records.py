@@ -18,20 +18,22 @@ def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arms():
     # Each tuner has two tuning runs, except the heuristic and theory.
     assert (len(records["tuning"]), len(records["evaluation"])) == (6 * 12, 6 * 7)
     written = files["evaluation"]["logistic/sgld"]
+    chosen = [one["best"] for one in records["tuning"] if one["sampler"] == "sgld"]
     for tuned in written["tuners"]:
         record = record_of(records, "logistic", "sgld", tuned["tuner"])
         assert record["n_data"] == 800_000
-        chosen = [one["best"] for one in records["tuning"] if one["sampler"] == "sgld"]
         assert all(arm in chosen for arm in record["arms"])
         assert record["best"] == next((arm for arm in record["arms"] if arm is not None), None)
         for replicate, (place, row) in enumerate(zip(tuned["runs"], record["table"], strict=True)):
-            if place is None:
-                assert row == {"replicate": replicate, "no_arm": True}
-            else:
-                assert written["runs"][place]["arm"] == record["arms"][replicate % len(record["arms"])]
-                assert row == written["runs"][place]["table"]
-        runs = [place for place in tuned["runs"] if place is not None]
-        assert record["curves"] == [row for place in runs for row in written["runs"][place]["curves"]]
+            run = (
+                {"table": {"replicate": replicate, "no_arm": True}}
+                if place is None
+                else written["runs"][place]
+            )
+            assert row == run["table"]
+            assert run.get("arm") == record["arms"][replicate % len(record["arms"])]
+        runs = [written["runs"][place] for place in tuned["runs"] if place is not None]
+        assert record["curves"] == [row for run in runs for row in run["curves"]]
     places = {tuned["tuner"]: tuned["runs"] for tuned in written["tuners"]}
     assert places["grid"] == places["mamba-ksd"]
     assert places["mamba-fssd"] == [None] * 3
@@ -51,19 +53,17 @@ def test_runs_behind_curves_alone_give_no_row_of_a_table():
     assert {row["replicate"] for row in grid["curves"]} == {1}
 
 
-def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives():
+def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives_and_a_reference_has_its_chains():
     records = make_records(1, ("pmf",))
     assert len(records["tuning"] + records["evaluation"]) == (7 + 4) * len(SAMPLERS)
     # The provenances of the files are equal, but each counts.
     summary = summarise(provenances({kind: records[kind] for kind in ("tuning", "evaluation", "regret")}))
     assert summary["files"] == 3 * len(SAMPLERS)
     assert summary["seconds"] == pytest.approx(PROVENANCE["seconds"] * 3 * len(SAMPLERS))
-
-
-def test_a_combined_reference_has_the_provenance_of_its_chains_where_others_have_their_number():
-    chains = [PROVENANCE | {"rule": "sample_nuts"} for _ in range(2)]
-    found = [{"chains": chains, "provenance": PROVENANCE | {"rule": "combine_nuts"}}]
-    found += [{"chains": 32, "provenance": PROVENANCE | {"rule": "bias"}}]
+    # Other records have the number of their chains.
+    of = {rule: PROVENANCE | {"rule": rule} for rule in ("sample_nuts", "combine_nuts", "bias")}
+    found = [{"chains": [dict(of["sample_nuts"]) for _ in range(2)], "provenance": of["combine_nuts"]}]
+    found += [{"chains": 32, "provenance": of["bias"]}]
     rules = [one["rule"] for one in provenances({"reference": found})]
     assert rules == ["sample_nuts", "sample_nuts", "combine_nuts", "bias"]
 
@@ -95,7 +95,7 @@ def test_the_kind_of_a_file_is_its_folder_or_its_name(tmp_path):
 
 
 def test_a_tuner_looks_at_the_test_set_unless_it_held_out_training_data():
-    assert looks_at_test_set({"tuner": "grid"})
-    assert not looks_at_test_set({"tuner": "grid", "validation_fraction": 0.1})
-    assert not looks_at_test_set({"tuner": "mamba"})
-    assert not looks_at_test_set({"tuner": "oracle"})
+    found = [{"tuner": name} for name in ("grid", "mamba", "oracle")] + [
+        {"tuner": "grid", "validation_fraction": 0.1}
+    ]
+    assert [looks_at_test_set(one) for one in found] == [True, False, False, False]

@@ -90,9 +90,6 @@ def test_columns_of_two_levels_stand_in_the_order_of_print():
     table = lay_out(frame_of(several), ABOUT, {"toys": "Toys", "ours": "Here"})
     assert list(table.index) == [("PMF", "Grid †"), ("Toys", "Grid †")]
     assert list(table.columns) == [("SGNHT", "Here")]
-
-
-def test_two_cells_in_one_place_are_refused():
     with pytest.raises(ValueError, match="duplicate"):
         lay_out(frame_of([*CELLS, CELLS[0]]), ABOUT)
 

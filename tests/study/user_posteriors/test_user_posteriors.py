@@ -64,37 +64,26 @@ def record(case, *runs, best=(0.1, 0.1)):
 
 
 def test_ratios_are_to_the_best_arm_and_their_geometric_mean_is_over_what_is_stable():
-    cells = posteriors_regret(
-        {
-            "races": [
-                record("groups", run(xi=0.2), run(xi=0.6), best=(0.08, 0.12)),
-                record("counts", run(xi=0.05), run(xi=0.07)),
-                record("cancer", run(xi=None), run(xi=0.3)),
-                record(
-                    "digits",
-                    run(arm=None, xi=None, refused="no mode"),
-                    run(arm=None, xi=None, refused="no mode"),
-                ),
-            ]
-        }
-    )
-    groups, counts, cancer, digits, every = cells
+    refused = run(arm=None, xi=None, refused="no mode")
+    races = [
+        record("groups", run(xi=0.2), run(xi=0.6), best=(0.08, 0.12)),
+        record("counts", run(xi=0.05), run(xi=0.07)),
+        record("cancer", run(xi=None), run(xi=0.3)),
+        record("digits", refused, refused),
+    ]
+    groups, counts, cancer, digits, every = posteriors_regret({"races": races})
     # Means 0.4 and 0.1, standard errors 0.2 and 0.02.
     assert (groups.value, groups.se) == (pytest.approx(4), pytest.approx(4 * np.hypot(0.5, 0.2)))
     assert counts.value == 1
     assert (cancer.value, cancer.finite, cancer.replicates) == (pytest.approx(3), 1, 2)
     assert (digits.value, digits.missing) == (None, "refused")
     assert (every.model, every.value, every.finite, every.replicates) == ("all", pytest.approx(2), 2, 4)
-
-
-def test_errors_of_the_default_count_what_left():
-    [*others, unstable] = posteriors_errors(
-        {"races": [record("groups", run(), run(xi=None), run("theory", "laplace", 9.0))]}
-    )
+    # Of the default: its errors, and what left.
+    own = record("groups", run(), run(xi=None), run("theory", "laplace", 9.0))
+    [*others, unstable] = posteriors_errors({"races": [own]})
     shown = {cell.metric: cell.value for cell in others}
-    assert shown["xi_white_x100"] == pytest.approx(20)
-    assert shown["best_xi_white_x100"] == pytest.approx(10)
-    assert shown["spent_x1e-6"] == 2
+    names = ("xi_white_x100", "best_xi_white_x100", "spent_x1e-6")
+    assert [shown[name] for name in names] == pytest.approx([20, 10, 2])
     assert (unstable.value, unstable.replicates) == (1, 2)
 
 
