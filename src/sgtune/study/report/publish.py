@@ -229,7 +229,6 @@ def show_results(readme: Path, published: Path) -> None:
         raise DataError(f"{readme}: needs the lines {MARKS[0]!r} and {MARKS[1]!r} around its results")
     where = published.parent.relative_to(readme.parent).as_posix()
     parts = [
-        "**Regret over the oracle's**",
         markdown_tables(_regret(published), REGRET, {"small_pmf": "Small PMF"}),
         f"![Regret of the tuners, by sampler]({where}/{MAIN}/figures/regret_dots.svg)",
     ]
