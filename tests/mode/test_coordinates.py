@@ -188,7 +188,7 @@ def without_curvature(prior_sd: float = 10) -> sgtune.Model:
 def test_a_tuner_whose_arms_all_die_says_that_it_had_no_coordinates_and_why():
     words = r"smallest step size.*have second derivatives.* without a preconditioner: give one"
     with pytest.raises(AllDivergedError, match=words) as caught:
-        sgtune.tune(without_curvature(1e4), "sgld", budget=Budget(gradients=50_000))
+        sgtune.tune(without_curvature(1e6), "sgld", budget=Budget(gradients=50_000))
     assert "\n" not in str(caught.value)
     assert caught.value.result.rows
 

@@ -96,9 +96,10 @@ class TuningResult:
         warnings: arms that diverged, budgets that were too short for ten steps, remarks on the grid and the
             schedule, and reasons to doubt the chosen arm.
         pilots: one record for each pilot run (`sgtune.tuning.rounds`): ``round``, ``steps``, ``seconds``,
-            ``data_terms`` of all its gradients and ``hessian_terms`` of its Hessians alone, the ``distance`` of its
-            mean from the centre, ``least_curvature`` and ``largest_curvature`` of its mean Hessian, and ``moved``:
-            whether another race in new coordinates followed.
+            ``attempts`` (more than 1 where a chain with a larger step size left the posterior), ``data_terms`` of all
+            its gradients and ``hessian_terms`` of its Hessians alone, the ``distance`` of its mean from the centre,
+            ``least_curvature`` and ``largest_curvature`` of its mean Hessian, and ``moved``: whether another race in
+            new coordinates followed.
         plan: ``(model, horizon)``, for `sample`.
         forecast: the error, in posterior sds, that the chosen arm is expected to have at the horizon; None where the
             judge does not foresee it.
