@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from unittest.mock import patch
 
+import matplotlib.pyplot
 import numpy as np
 import pytest
 from config_files import ROOT
@@ -42,6 +43,7 @@ def test_python_of_a_page_runs_from_top_to_bottom(page, by_steps, monkeypatch, t
     with patch.dict(SAMPLERS):
         for number, block in enumerate(blocks_of(page, "python")):
             exec(compile(block, f"{page}, block {number + 1}", "exec"), names)
+    matplotlib.pyplot.close("all")
     printed = capsys.readouterr()
     assert not printed.err
     for shown in blocks_of(page, "text"):

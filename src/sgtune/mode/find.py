@@ -230,9 +230,9 @@ def _search(
     position, steps = descend(model, start, epochs=epochs) if is_large and position is None else (start, 0)
     position = jax.tree.map(jnp.asarray, position)
     if not is_large and model.n_data * model.dimension**2 <= MOST_OF_NEWTON:
-        by_newton = _newton(model, start, near, min(max_steps, MOST_NEWTON_STEPS))
+        by_newton, root = _newton(model, start, near, min(max_steps, MOST_NEWTON_STEPS))
         if by_newton.converged:
-            return _logged(model, by_newton)
+            return _logged(model, by_newton, root if number == 0 else None)
     most = steps + max_steps
     goal = near / model.n_data if is_large else SMALLEST_GRADIENT
     value = math.inf
@@ -246,8 +246,8 @@ def _search(
         sds, gradient, distance = _measured(model, position)
         finished = not is_large or stuck or distance <= near or steps >= most
     if not is_large:
-        result = _newton(model, position, near, MOST_NEWTON_STEPS)
-        return _logged(model, result._replace(steps=steps + result.steps))
+        result, root = _newton(model, position, near, MOST_NEWTON_STEPS)
+        return _logged(model, result._replace(steps=steps + result.steps), root if number == 0 else None)
     if math.isinf(value):
         value = _value(model, position) / model.n_data
         _check_start(model, value)
@@ -262,7 +262,8 @@ def _search(
     return _logged(model, result)
 
 
-def _logged(model: Model, result: MapResult) -> MapResult:
+def _logged(model: Model, result: MapResult, root: Float[np.ndarray, "D D"] | None = None) -> MapResult:
+    """The result, with a line of the log, and a warning if it has the mode and H^-1 = root root' misleads there."""
     logger.log(
         logging.INFO if result.converged else logging.WARNING,
         "MAP of %s: %s, -log pi %.6g, |gradient| %.3g, %.2g sd from the mode, %d steps",
@@ -270,17 +271,28 @@ def _logged(model: Model, result: MapResult) -> MapResult:
         "converged" if result.converged else "NOT converged",
         *(result.negative_log_posterior, result.gradient_norm, result.distance, result.steps),
     )
+    if root is None or not result.converged:
+        return result
+    if not (away := departure(model, flatten(result.position), root)) <= MOST_DEPARTURE:
+        logger.warning(
+            "MAP of %s: scores at draws of the Laplace approximation there differ from a Gaussian's by %.2g of these "
+            "(trusted up to %g): the mode may be far from most of the posterior",
+            *(model.name, away, MOST_DEPARTURE),
+        )
     return result
 
 
-def _newton(model: Model, position: PyTree, near: float, max_steps: int) -> MapResult:
+def _newton(
+    model: Model, position: PyTree, near: float, max_steps: int
+) -> tuple[MapResult, Float[np.ndarray, "D D"] | None]:
     """The nearest to the mode of the positions that Newton steps with backtracking reach, until the next step is
     `FINEST` sqrt(D) posterior sds long, or within ``near`` it does not halve any more: the limit of float32.
 
-    They end where -log pi is not convex (``distance`` is nan if it is not at the start), and where no step climbs.
+    They end where -log pi is not convex (``distance`` is nan if it is not at the start), and where no step climbs. Also
+    a root of the inverse Hessian there, None if there is none.
     """
     d = model.dimension
-    row, best = flatten(position).astype(np.float64), None
+    row, best, root = flatten(position).astype(np.float64), None, None
     with ThreadPoolExecutor(1) as pool:
         # The programs of values and of Hessians are compiled side by side.
         started = pool.submit(negative_hessian, model, position)
@@ -291,7 +303,8 @@ def _newton(model: Model, position: PyTree, near: float, max_steps: int) -> MapR
         try:
             half = np.linalg.cholesky(hessian)
         except np.linalg.LinAlgError:
-            return best or MapResult(unflatten(model, row), norm, math.nan, False, steps, -float(value))
+            best = best or MapResult(unflatten(model, row), norm, math.nan, False, steps, -float(value))
+            break
         step = np.linalg.solve(half, gradient.astype(np.float64))
         distance = float(np.linalg.norm(step))
         is_last = best is not None and best.distance <= near and not distance < best.distance / 2
@@ -313,13 +326,7 @@ def _newton(model: Model, position: PyTree, near: float, max_steps: int) -> MapR
         place = int(np.argmax(climbs))
         row, value, gradient = candidates[place], values[place], gradients[place]
         hessian = negative_hessian(model, unflatten(model, row))
-    if best.converged and not (away := departure(model, flatten(best.position), root)) <= MOST_DEPARTURE:
-        logger.warning(
-            "MAP of %s: scores at draws of the Laplace approximation there differ from a Gaussian's by %.2g of these "
-            "(trusted up to %g): the mode may be far from most of the posterior",
-            *(model.name, away, MOST_DEPARTURE),
-        )
-    return best
+    return best, root
 
 
 def departure(

@@ -30,11 +30,11 @@ def test_every_tuner_has_a_style_of_its_own():
 
 
 def test_drawing_and_saving_leave_the_callers_settings_alone(tmp_path):
-    before, blue = dict(matplotlib.rcParams), to_rgb("b")
+    before, blue, figures = dict(matplotlib.rcParams), to_rgb("b"), pyplot.get_fignums()
     save_figure(drawn({}), title="T", svg=tmp_path / "a.svg", pdf=tmp_path / "a.pdf", sources=SOURCES)
     assert dict(matplotlib.rcParams) == before
     assert to_rgb("b") == blue
-    assert not pyplot.get_fignums()
+    assert pyplot.get_fignums() == figures
 
 
 def test_a_file_has_the_provenance_of_its_records_and_no_date(tmp_path):
