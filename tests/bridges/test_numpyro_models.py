@@ -227,6 +227,18 @@ def own_array(x, y):
     numpyro.sample("y", dist.Normal(a * X[:, 0], 1), obs=y)
 
 
+def own_array_by_index(x, y):
+    """Its shapes fit any minibatch, but row i of a minibatch is not row i of the data."""
+    a = numpyro.sample("a", dist.Normal(0, 1))
+    with numpyro.plate("rows", N) as i:
+        numpyro.sample("y", dist.Normal(a * X[i, 0], 1), obs=y[i])
+
+
+def lagged(x, y):
+    a = numpyro.sample("a", dist.Normal(0, 1))
+    numpyro.sample("y", dist.Normal(a * jnp.concatenate([jnp.zeros(1), y[:-1]]), 1), obs=y)
+
+
 def no_rows(x, y):
     numpyro.sample("a", dist.Normal(0, 1))
 
@@ -250,6 +262,12 @@ def two_plates(x, y):
         (scanned, {}, r"model: 'scanned' has a scan over the rows"),
         (own_scale, {}, r"model: the log probability of row \d+ of 'own_scale'"),
         (own_array, {}, r"model: 'own_array' fails on 2 of its N=60 rows: .*must be in data"),
+        (
+            own_array_by_index,
+            {},
+            r"model: the log probability of row \d+ of .* arrays with N rows must be in data",
+        ),
+        (lagged, {}, r"model: the log probability of row \d+ of 'lagged'"),
         (no_rows, {}, r"model: 'no_rows' has no observed site"),
         (two_plates, {}, r"plate: 'y' is in .*name the plate of the data"),
         (logistic, {"plate": "columns"}, r"plate: 'columns' is not allowed; .* there are: none"),

@@ -420,11 +420,14 @@ def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyT
             model, *arguments = whole()
             prior = -potential_energy(handlers.block(model, hide=list(runs.likelihood)), *arguments, position)
             of_few = constrain_fn(*runs.on(few), position)
+            # Backwards, so that a row that sees those before it, or takes its own by its number from arrays that are
+            # not in the data, has another value.
+            every = runs.rows(position, jax.tree.map(lambda leaf: leaf[::-1], rows))[::-1]
         return {
             "latents": (of_few, latents),
             "prior": (runs.prior(position, few), prior),
-            "rows": (runs.rows(position, rows), runs.summed(log_probs)),
-            "first": (runs.rows(position, few), runs.rows(position, rows)[:2]),
+            "rows": (every, runs.summed(log_probs)),
+            "first": (runs.rows(position, few), every[:2]),
             "energy": energy,
         }
 
@@ -444,8 +447,9 @@ def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyT
         if not _same(ours, theirs):
             row = int(np.argmax(np.abs(ours - theirs)))
             raise InputError(
-                f"model: the log probability of row {row} of {name!r} is {ours[row]:.6g} or {theirs[row]:.6g}, as more "
-                "rows are beside it; it must not depend on other rows, nor on their number"
+                f"model: the log probability of row {row} of {name!r} is {ours[row]:.6g} or {theirs[row]:.6g}, as "
+                "other rows are beside it; it must not depend on them, nor on their number or order; arrays with N "
+                "rows must be in data"
             )
     total, size = prior + found["rows"][0].sum(), abs(prior) + np.abs(found["rows"][0]).sum()
     if np.isfinite(total) and abs(total + found["energy"]) > SAME * (1 + size):
