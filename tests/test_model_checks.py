@@ -88,6 +88,9 @@ def test_an_integer_leaf_in_a_position_is_refused():
     [
         (np.array(["a"] * N), "data: 'y' has dtype <U1"),
         (np.array([None] * N), "data: 'y' has dtype object"),
+        (np.array(["a"] * N, np.dtypes.StringDType()), "data: 'y' has dtype StringDType"),
+        (np.zeros(N, [("a", np.float32)]), "data: 'y' has dtype .*'a'"),
+        (np.ma.masked_less(Y, np.sort(Y)[3]), "data: 'y' has missing values .* in 3 of 40 rows"),
         (np.arange(N).astype("datetime64[s]"), "data: 'y' has dtype datetime64"),
         (np.where(np.arange(N) < 3, np.nan, Y), r"data: 'y' has missing values \(NaN\) in 3 of 40 rows"),
         (2**32 + np.arange(N), "data: 'y' has the integer 4294967296, which 32 bits do not hold"),

@@ -62,6 +62,8 @@ def as_columns(data: PyTree) -> PyTree:
             if isinstance(leaf.dtype, pandas.CategoricalDtype):
                 return leaf.cat.codes.to_numpy(np.int32)
             leaf = leaf.to_numpy(getattr(leaf.dtype, "numpy_dtype", None))
+        if np.ma.isMaskedArray(leaf):
+            _check_missing(name, np.ma.getmaskarray(leaf))
         array = np.asarray(leaf)
         _check_numbers(name, array)
         return array
@@ -78,7 +80,7 @@ def _check_missing(name: str, missing: np.ndarray) -> None:
 
 
 def _check_numbers(name: str, array: np.ndarray) -> None:
-    if array.dtype.kind in "OUSMmc":
+    if array.dtype.kind in "OUSMmcT" or array.dtype.names:
         raise InputError(
             f"data: {name!r} has dtype {array.dtype}, which is not allowed; it must have real numbers"
         )
