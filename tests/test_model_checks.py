@@ -52,11 +52,20 @@ def refusal(*args, **options):
         lambda p, rows: N / len(rows["y"]) * log_likelihood(p, rows),
         # Batch normalisation.
         lambda p, rows: -0.5 * (rows["y"] - (rows["x"] - rows["x"].mean(axis=0)) @ p) ** 2,
+        # The value of the row before.
+        lambda p, rows: -0.5 * (rows["y"] - p[0] * jnp.append(0, rows["y"][:-1])) ** 2,
     ],
 )
 def test_a_row_whose_value_depends_on_other_rows_is_refused(wrong):
     line = "log_likelihood: model 'm' gives row 0 the value "
     assert re.fullmatch(f"{line}.*", refusal(log_likelihood=wrong))
+
+
+def test_a_rare_target_that_broadcasts_is_seen():
+    """The first rows have the same target, whichever they are."""
+    rare = {"x": X, "y": (np.arange(N) == 17).astype(np.float32)}
+    wrong = lambda p, rows: (-0.5 * (rows["y"][:, None] - rows["x"] @ p) ** 2).mean(axis=0)  # noqa: E731
+    assert refusal(rare, log_likelihood=wrong).startswith("log_likelihood: model 'm' gives row 0 the value ")
 
 
 def test_rows_may_have_values_of_any_size_and_of_minus_infinity():
@@ -79,9 +88,13 @@ def test_an_integer_leaf_in_a_position_is_refused():
     [
         (np.array(["a"] * N), "data: 'y' has dtype <U1"),
         (np.array([None] * N), "data: 'y' has dtype object"),
+        (np.array(["a"] * N, np.dtypes.StringDType()), "data: 'y' has dtype StringDType"),
+        (np.zeros(N, [("a", np.float32)]), "data: 'y' has dtype .*'a'"),
+        (np.ma.masked_less(Y, np.sort(Y)[3]), "data: 'y' has missing values .* in 3 of 40 rows"),
         (np.arange(N).astype("datetime64[s]"), "data: 'y' has dtype datetime64"),
         (np.where(np.arange(N) < 3, np.nan, Y), r"data: 'y' has missing values \(NaN\) in 3 of 40 rows"),
         (2**32 + np.arange(N), "data: 'y' has the integer 4294967296, which 32 bits do not hold"),
+        (1_700_000_000 + np.arange(N), "data: 'y' loses its values in float32: they move by up to "),
         (1.7e9 + np.arange(N), "data: 'y' loses its values in float32: they move by up to "),
         (np.c_[np.ones(N), 1.7e9 + np.arange(N)], "data: column 1 of 'y' loses its values"),
         (pd.Series(["a", None] * (N // 2), dtype="category"), "data: 'y' has missing values .* in 20 of 40"),
@@ -162,6 +175,22 @@ def test_draws_outside_the_support_are_counted():
     assert 0.3 < outside < 0.7
     # 200 draws, which depend on one another, are looked at.
     assert float(chain.warnings[-1].partition("%")[0]) / 100 == pytest.approx(outside, abs=0.1)
+
+
+def test_draws_where_the_prior_is_no_number_are_counted():
+    """A Gamma(2, 1) prior as a formula: log x is NaN below 0, but 1 / x is not."""
+    start, rows = jnp.full(1, 0.1), np.linspace(-1.5, 0.5, 20, dtype=np.float32)
+    model = model_of(
+        rows,
+        log_prior=lambda position: (jnp.log(position) - position)[0],
+        log_likelihood=lambda position, rows: -0.5 * (rows - position) ** 2,
+        init=lambda key: start,
+    )
+    arm = {"step_size": 0.02, "batch_size": 20, "budget": Budget(steps=1_000)}
+    with pytest.warns(UserWarning, match="% of the draws of 'm' have a log prior of -inf or NaN"):
+        chain = sample(model, "sgld", **arm, position=start, centre=start)
+    assert np.isfinite(chain.draws).all()
+    assert (chain.draws <= 0).mean() > 0.3
 
 
 def test_the_density_of_one_datum_is_vectorised():

@@ -212,3 +212,22 @@ def test_draws_go_to_arviz_of_today(wheel, tmp_path, python):
     files = [f"tests/bridges/test_{name}.py" for name in ("arviz_trees", "numpyro_models")]
     printed = run("-m", "pytest", *options, *files)
     assert "test_arviz_trees" not in printed, "not skipped"
+
+
+@pytest.mark.network
+def test_models_of_the_oldest_numpyro_that_is_allowed(tmp_path):
+    """Their bridge reads NumPyro's messages, of which no version promises the next. The lock's is the newest."""
+    (oldest,) = {str(each.specifier) for each in REQUIREMENTS if each.name == "numpyro"}
+    oldest = f"numpyro{oldest.replace('>=', '==')}"
+    install = f"-m pip install --quiet --no-deps --target {tmp_path} {oldest}"
+    succeed(sys.executable, *install.split(), cwd=tmp_path)
+    both = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
+    options = ("-q", "-n", "0", "-p", "no:cacheprovider", "tests/bridges/test_numpyro_models.py")
+    succeed(
+        sys.executable,
+        "-c",
+        f"from numpyro import __version__ as v; assert '{oldest}' in f'numpyro=={{v}}'",
+        cwd=ROOT,
+        PYTHONPATH=both,
+    )
+    succeed(sys.executable, "-m", "pytest", *options, cwd=ROOT, PYTHONPATH=both)

@@ -63,6 +63,8 @@ def test_draws_are_constrained_and_the_last_of_unequal_chains():
 def test_without_constrain_leaves_are_named_by_their_paths():
     posterior = chain_of(model_of()).to_arviz()["posterior"]
     assert set(posterior.data_vars) == {"mean", "log_sd"}
+    scoped = model_of(constrain=lambda position, rows: {"net/bias": position["mean"]})
+    assert set(chain_of(scoped).to_arviz()["posterior"].data_vars) == {"net.bias"}
     flat = model_of_prior(lambda position: -0.5 * position @ position, jnp.zeros(2))
     assert chain_of(flat).to_arviz()["posterior"]["position"].shape == (1, 50, 2)
 

@@ -150,6 +150,17 @@ def test_tuners_take_it_with_its_hyperparameters_and_count_its_gradients():
     np.testing.assert_allclose(chain.draws.mean(axis=0), MEAN, atol=0.4)
 
 
+@pytest.mark.parametrize("kernel", ["sgld", "sghmc", "sgnht"])
+def test_chains_run_in_float32_under_x64(kernel):
+    """BlackJAX's noise has 64 bits there."""
+    sampler = from_blackjax(getattr(blackjax, kernel))
+    arm = {"step_size": 0.1, "batch_size": 8, "n_leapfrog": 2 if kernel == "sghmc" else None}
+    with jax.enable_x64(True):
+        chain = sgtune.sample(MODEL, sampler, **arm, budget=Budget(steps=20), position=START, centre=START)
+    assert chain.draws.dtype == np.float32
+    assert np.isfinite(chain.draws).all()
+
+
 def test_thermostats_start_at_alpha():
     def xi_of(**given):
         axes = from_blackjax(blackjax.sgnht, given).axes

@@ -88,6 +88,11 @@ def softmax(n_classes, x, y):
     numpyro.sample("y", dist.Categorical(logits=x @ w), obs=y)
 
 
+def improper(x, y):
+    w = numpyro.sample("w", dist.ImproperUniform(dist.constraints.real, (), (3,)))
+    numpyro.sample("y", dist.Normal(x @ w, 1.0), obs=y)
+
+
 XY = {"x": X, "y": Y}
 GROUPED = {"x": X, "y": Y, "group": GROUP}
 WHOLE = numpyro.handlers.substitute(subsampled, data={"rows": jnp.arange(N)})
@@ -99,6 +104,7 @@ CASES = {
     "subsample": (subsampled, XY, {"plate": "rows"}, WHOLE),
     "LKJ": (correlated, {"x": X}, {}, correlated),
     "Dirichlet": (mixture, {"counts": COUNTS}, {}, mixture),
+    "improper": (improper, XY, {}, improper),
     "scale, mask": (scaled_and_masked, {**XY, "seen": Y > -0.5}, {}, scaled_and_masked),
     "args": (softmax, {"x": X, "y": BINARY}, {"args": (2,)}, partial(softmax, 2)),
     "obs": (unconditioned, XY, {"obs": ["y"]}, numpyro.handlers.condition(unconditioned, {"y": Y})),
@@ -227,6 +233,25 @@ def own_array(x, y):
     numpyro.sample("y", dist.Normal(a * X[:, 0], 1), obs=y)
 
 
+def own_array_by_index(x, y):
+    """Its shapes fit any minibatch, but row i of a minibatch is not row i of the data."""
+    a = numpyro.sample("a", dist.Normal(0, 1))
+    with numpyro.plate("rows", N) as i:
+        numpyro.sample("y", dist.Normal(a * jnp.asarray(X)[i, 0], 1), obs=y[i])
+
+
+def lagged(x, y):
+    a = numpyro.sample("a", dist.Normal(0, 1))
+    numpyro.sample("y", dist.Normal(a * jnp.concatenate([jnp.zeros(1), y[:-1]]), 1), obs=y)
+
+
+def counted(x, y):
+    """Works with NUTS, whose data are no arguments of its program."""
+    with numpyro.plate("groups", int(y.max()) + 3):
+        a = numpyro.sample("a", dist.Normal(0, 1))
+    numpyro.sample("y", dist.Normal(a[0], 1), obs=y)
+
+
 def no_rows(x, y):
     numpyro.sample("a", dist.Normal(0, 1))
 
@@ -250,6 +275,13 @@ def two_plates(x, y):
         (scanned, {}, r"model: 'scanned' has a scan over the rows"),
         (own_scale, {}, r"model: the log probability of row \d+ of 'own_scale'"),
         (own_array, {}, r"model: 'own_array' fails on 2 of its N=60 rows: .*must be in data"),
+        (
+            own_array_by_index,
+            {},
+            r"model: the log probability of row \d+ of .* arrays with N rows must be in data",
+        ),
+        (lagged, {}, r"model: the log probability of row \d+ of 'lagged'"),
+        (counted, {}, r"model: 'counted' cannot be compiled .*must be in kwargs"),
         (no_rows, {}, r"model: 'no_rows' has no observed site"),
         (two_plates, {}, r"plate: 'y' is in .*name the plate of the data"),
         (logistic, {"plate": "columns"}, r"plate: 'columns' is not allowed; .* there are: none"),

@@ -92,7 +92,9 @@ def to_arviz(
     shape = draws.shape[:2]
     flat = draws.reshape(-1, draws.shape[-1])
     posterior = {
-        name: values.reshape(*shape, *values.shape[1:]) for name, values in constrained(model, flat).items()
+        # Sites of a network or of a scope have names like net/bias, which would be a group of the file.
+        name.replace("/", "."): values.reshape(*shape, *values.shape[1:])
+        for name, values in constrained(model, flat).items()
     }
     stats = {
         "step_size": [chain.arm["step_size"] for chain in chains],

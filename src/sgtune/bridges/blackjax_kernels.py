@@ -32,8 +32,10 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
+from sgtune.model.checks import in_single_precision
 from sgtune.samplers import SAMPLERS, Sampler, sampler_names
 from sgtune.samplers.base import noise_like
 from sgtune.support.axes import N_LEAPFROG, STEP_SIZE, Axis
@@ -145,16 +147,18 @@ def from_blackjax(
             )
         own = {"rng_key": key} if takes_key else {}
         own |= {each: numbers[each] for each in of_init}
-        return BlackJAXState(position, parts.init(position, **own), estimator)
+        made = jax.tree.map(lambda leaf: in_single_precision(jnp.asarray(leaf)), parts.init(position, **own))
+        return BlackJAXState(position, made, estimator)
 
     def step(key, state, target, numbers):
+        # Under jax_enable_x64 the kernel's noise has 64 bits, and so has all that it carries; chains have 32.
         def gradient_fn(position, minibatch):
-            return target.gradient(position, 0, state.estimator)[0]
+            return _wide(target.gradient(_like(state.position, position), 0, state.estimator)[0])
 
         own = {LEAPFROGS: numbers[N_LEAPFROG.name]} if has_leapfrog else {}
         own |= {each: numbers[each] for each in (STEP_SIZE.name, *of_step)}
         built = parts.build(**{each: numbers[each] for each in of_build})
-        made = parts.advance(built, key, state.kernel, gradient_fn, own)
+        made = _like(state.kernel, parts.advance(built, key, _wide(state.kernel), gradient_fn, own))
         # The kernel's state is the position, or has one.
         is_position = jax.tree.structure(made) == jax.tree.structure(state.position)
         return BlackJAXState(made if is_position else made.position, made, state.estimator)
@@ -222,6 +226,16 @@ def _parts_of(kernel: Any) -> _Parts:
             "step_size, ...) -> position, with no more of a density than gradients"
         )
     return _Parts(init, build, step, _advance_kernel, 4)
+
+
+def _wide(tree: PyTree) -> PyTree:
+    """With 64 bits where JAX has them."""
+    most = jnp.result_type(float)
+    return jax.tree.map(lambda leaf: leaf.astype(most) if leaf.dtype == jnp.float32 else leaf, tree)
+
+
+def _like(wanted: PyTree, tree: PyTree) -> PyTree:
+    return jax.tree.map(lambda old, leaf: leaf.astype(old.dtype), wanted, tree)
 
 
 def _as_it_is(position: PyTree) -> PyTree:

@@ -125,13 +125,17 @@ class _Runs:
     def sites(self, n_rows: int, data: PyTree, plates: frozenset[str]) -> tuple[dict[str, _Site], list[int]]:
         """The sites of a run on ``n_rows`` rows of the shapes of ``data``, and the lengths of its scans. Nothing is
         computed."""
+        from numpyro import handlers
+        from numpyro.infer import init_to_uniform
         from numpyro.infer.util import compute_log_probs
 
         found, scans = {}, []
 
         def run(rows):
-            run_on = self.on(rows, plates=plates, scans=scans)
-            log_probs, trace = compute_log_probs(*run_on, {}, sum_log_prob=False)
+            model, *arguments = self.on(rows, plates=plates, scans=scans)
+            # An improper prior has no draws.
+            started = handlers.substitute(model, substitute_fn=init_to_uniform())
+            log_probs, trace = compute_log_probs(started, *arguments, {}, sum_log_prob=False)
             for name, site in trace.items():
                 around = tuple(frame.name for frame in site.get("cond_indep_stack", ()))
                 if site["type"] == "sample":
@@ -304,7 +308,14 @@ def _runs_of(name: str, runs: _Runs, data: PyTree, plate: str | None) -> _Runs:
         InputError: as `from_numpyro`.
     """
     n_data = len(jax.tree.leaves(data)[0])
-    every, _ = runs.sites(n_data, data, frozenset())
+    try:
+        every, _ = runs.sites(n_data, data, frozenset())
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise InputError(
+            f"model: {name!r} cannot be compiled with its data as arguments ({first_line}); numbers that shapes or "
+            "branches depend on, such as that of groups, must be in kwargs, and arrays with N rows in data"
+        ) from error
     plates = _plates_of_data(every, n_data, plate)
     traces = {}
     for n in (2, 3):
@@ -420,11 +431,14 @@ def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyT
             model, *arguments = whole()
             prior = -potential_energy(handlers.block(model, hide=list(runs.likelihood)), *arguments, position)
             of_few = constrain_fn(*runs.on(few), position)
+            # Backwards, so that a row that sees those before it, or takes its own by its number from arrays that are
+            # not in the data, has another value.
+            every = runs.rows(position, jax.tree.map(lambda leaf: leaf[::-1], rows))[::-1]
         return {
             "latents": (of_few, latents),
             "prior": (runs.prior(position, few), prior),
-            "rows": (runs.rows(position, rows), runs.summed(log_probs)),
-            "first": (runs.rows(position, few), runs.rows(position, rows)[:2]),
+            "rows": (every, runs.summed(log_probs)),
+            "first": (runs.rows(position, few), every[:2]),
             "energy": energy,
         }
 
@@ -444,8 +458,9 @@ def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyT
         if not _same(ours, theirs):
             row = int(np.argmax(np.abs(ours - theirs)))
             raise InputError(
-                f"model: the log probability of row {row} of {name!r} is {ours[row]:.6g} or {theirs[row]:.6g}, as more "
-                "rows are beside it; it must not depend on other rows, nor on their number"
+                f"model: the log probability of row {row} of {name!r} is {ours[row]:.6g} or {theirs[row]:.6g}, as "
+                "other rows are beside it; it must not depend on them, nor on their number or order; arrays with N "
+                "rows must be in data"
             )
     total, size = prior + found["rows"][0].sum(), abs(prior) + np.abs(found["rows"][0]).sum()
     if np.isfinite(total) and abs(total + found["energy"]) > SAME * (1 + size):

@@ -30,6 +30,12 @@ LARGEST_LOSS = 1e-3
 SAME = 1e-3
 """Values of a row in two batches are the same if they differ by less than this share of the largest value."""
 
+BATCHES = ((0,), (1, 0), (2, 0, 1))
+"""Row 0 is alone, the last, and between two others: it must see neither the rows before it nor those behind it."""
+
+MOST_SEEN = 10_000
+"""Rows among which three are sought that differ."""
+
 
 def as_columns(data: PyTree) -> PyTree:
     """``data`` with NumPy arrays as leaves, all of them numbers that float32 and int32 can hold.
@@ -56,6 +62,8 @@ def as_columns(data: PyTree) -> PyTree:
             if isinstance(leaf.dtype, pandas.CategoricalDtype):
                 return leaf.cat.codes.to_numpy(np.int32)
             leaf = leaf.to_numpy(getattr(leaf.dtype, "numpy_dtype", None))
+        if np.ma.isMaskedArray(leaf):
+            _check_missing(name, np.ma.getmaskarray(leaf))
         array = np.asarray(leaf)
         _check_numbers(name, array)
         return array
@@ -72,7 +80,7 @@ def _check_missing(name: str, missing: np.ndarray) -> None:
 
 
 def _check_numbers(name: str, array: np.ndarray) -> None:
-    if array.dtype.kind in "OUSMmc":
+    if array.dtype.kind in "OUSMmcT" or array.dtype.names:
         raise InputError(
             f"data: {name!r} has dtype {array.dtype}, which is not allowed; it must have real numbers"
         )
@@ -93,7 +101,8 @@ def checked_blocks(name: str, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarr
         _check_integers(name, block)
         if block.dtype.kind == "f":
             _check_missing(name, np.isnan(block))
-        if block.dtype == np.float64 and block.size:
+        is_wide = block.dtype == np.float64 or (block.dtype.kind in "iu" and block.dtype.itemsize >= 4)
+        if is_wide and block.size:
             columns = block.reshape(len(block), -1)
             with np.errstate(over="ignore", invalid="ignore"):
                 lost = np.maximum(lost, np.abs(columns - columns.astype(np.float32)).max(axis=0))
@@ -151,12 +160,13 @@ def check_leaves(name: str, position_shape: PyTree) -> None:
 
 
 def check_rows(name: str, log_likelihood: Callable, init: Callable, data: PyTree) -> None:
-    """Check that the first rows have the same values in batches of one, two and three rows.
+    """Check that three rows have the same values in batches of one, two and three, in another order.
 
     Raises:
         InputError: a row's value changes when other rows join its batch.
     """
-    first = jax.tree.map(lambda leaf: leaf[np.arange(3) % len(leaf)], data)
+    some = _unlike(data)
+    first = jax.tree.map(lambda leaf: leaf[some], data)
     key, *keys = jax.random.split(jax.random.key(0), 3)
     start = jax.tree.map(jnp.asarray, init(key))
     # Where all is zero a target that broadcasts goes unseen.
@@ -165,7 +175,7 @@ def check_rows(name: str, log_likelihood: Callable, init: Callable, data: PyTree
     @jax.jit
     @full_precision
     def values(position, rows):
-        batches = (jax.tree.map(lambda leaf: leaf[:n], rows) for n in (1, 2, 3))  # noqa: B023
+        batches = (jax.tree.map(lambda leaf: leaf[np.array(batch)], rows) for batch in BATCHES)  # noqa: B023
         return [log_likelihood(position, batch) for batch in batches]
 
     found = [np.asarray(each, np.float64) for each in values(shaken, first)]
@@ -174,15 +184,29 @@ def check_rows(name: str, log_likelihood: Callable, init: Callable, data: PyTree
     if not np.isfinite(found[2]).all():
         return
     tolerance = SAME * np.abs(found[2]).max()
-    for n, each in enumerate(found[:2], 1):
-        wrong = ~(np.abs(each - found[2][:n]) <= tolerance)
+    by_row = found[2][np.argsort(BATCHES[2])]
+    for batch, each in zip(BATCHES[:2], found[:2], strict=True):
+        wanted = by_row[list(batch)]
+        wrong = ~(np.abs(each - wanted) <= tolerance)
         if wrong.any():
-            row = int(np.argmax(wrong))
+            place = int(np.argmax(wrong))
             raise InputError(
-                f"log_likelihood: model {name!r} gives row {row} the value {each[row]:.6g} in a batch of {n} and "
-                f"{found[2][row]:.6g} in a batch of 3; a row's value must not depend on the other rows (as through "
-                "targets of shape (N, 1) beside means of shape (N,), or a factor N / n)"
+                f"log_likelihood: model {name!r} gives row {batch[place]} the value {each[place]:.6g} in a batch of "
+                f"{len(batch)} and {wanted[place]:.6g} in a batch of 3; a row's value must not depend on the other "
+                "rows (as through targets of shape (N, 1) beside means of shape (N,), values of the row before it, or "
+                "a factor N / n)"
             )
+
+
+def _unlike(data: PyTree) -> list[int]:
+    """The first row, and two others such that as many leaves as can be have two values: where all targets are 0, one
+    that broadcasts goes unseen."""
+    leaves = [np.asarray(leaf[:MOST_SEEN]) for leaf in jax.tree.leaves(data)]
+    differs = np.stack([(leaf != leaf[:1]).any(axis=tuple(range(1, leaf.ndim))) for leaf in leaves])
+    second = int(differs.sum(axis=0).argmax())
+    score = differs.sum(axis=0) + len(leaves) * (differs & ~differs[:, [second]]).sum(axis=0)
+    score[[0, second]] = -1
+    return [0, second, int(score.argmax())]
 
 
 def saved_facts(model: Any) -> dict[str, str | int]:

@@ -79,8 +79,8 @@ class Chain:
             ``longest_rejection``, the largest number of rejections in a row. ``sghmc-shang``: ``clipped_share`` and
             ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Other samplers have none.
         warnings: a line if the chain accepted nothing for 1,000 steps in a row, or in a whole run of at least 50
-            steps, with advice on what to change; and one if draws have a log prior of -inf. `sample` also issues each
-            as a `UserWarning`. `TuningResult.sample` adds what its check finds.
+            steps, with advice on what to change; and one if draws have a log prior of -inf or NaN. `sample` also
+            issues each as a `UserWarning`. `TuningResult.sample` adds what its check finds.
         sampler: the sampler's name.
     """
 
@@ -566,17 +566,17 @@ def _log_priors(density: Density, positions: PyTree) -> jax.Array:
 
 
 def _outside(model: Model, draws: np.ndarray) -> list[str]:
-    """A line if draws lie where the log prior is -inf: gradients do not show a sampler this border."""
+    """A line if draws lie where the log prior is -inf, or NaN as log(-1): gradients do not show this border."""
     if not len(draws):
         return []
     # Their number does not depend on the chain, so that chains share a program.
     n_looked = max(1, min(LOOKED_AT, LOOKED_AT_BYTES // (4 * model.dimension)))
     some = draws[np.linspace(0, len(draws) - 1, n_looked).astype(int)]
     priors = np.asarray(_log_priors(density_of(model), jax.tree.map(jnp.asarray, from_matrix(model, some))))
-    share = np.isneginf(priors).mean()
+    share = (np.isneginf(priors) | np.isnan(priors)).mean()
     if not share:
         return []
     return [
-        f"{100 * share:.2g}% of the draws of {model.name!r} have a log prior of -inf: gradients do not show a sampler "
-        "where the prior ends; transform the parameter so that all values are allowed"
+        f"{100 * share:.2g}% of the draws of {model.name!r} have a log prior of -inf or NaN: gradients do not show a "
+        "sampler where the prior ends; transform the parameter so that all values are allowed"
     ]
