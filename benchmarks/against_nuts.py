@@ -17,6 +17,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from growth import model_of, rows_of
 
 ROWS, DIMENSIONS = (10**4, 10**5, 10**6, 10**7), (10, 100)
 SAMPLERS = ("sgld-cv", "sghmc-cv")
@@ -28,26 +29,6 @@ REPLICATES = 3
 LARGEST_OF_NUTS, TRUE_DRAWS, TRUE_SECONDS = 10**7, 4_000, 1_500.0
 """N D up to which a long chain of NUTS is the truth; above, the Laplace approximation, whose error falls as
 1 / sqrt(N)."""
-
-
-def model_of(n: int, d: int):
-    import jax.numpy as jnp
-
-    from sgtune import define_model
-    from sgtune.model import log_sigmoid
-
-    rng = np.random.default_rng(d)
-    coefficients = (rng.standard_normal(d) / np.sqrt(d)).astype(np.float32)
-    x = rng.standard_normal((n, d), dtype=np.float32)
-    sign = np.where(rng.random(n, dtype=np.float32) < 1 / (1 + np.exp(-x @ coefficients)), 1, -1)
-    x *= sign[:, None].astype(np.float32)
-    return define_model(
-        "logistic",
-        log_prior=lambda position: -0.5 * position @ position,
-        log_likelihood=lambda position, rows: log_sigmoid(rows @ position),
-        data=x,
-        init=lambda key: jnp.zeros(d),
-    )
 
 
 def by_nuts(model, seconds: float, most: int, seed: int):
@@ -114,7 +95,7 @@ def of_draws(draws: np.ndarray, exact: dict) -> dict[str, float]:
 
 def measure(folder: Path, n: int, d: int, method: str, replicate: int) -> dict | list[dict]:
     """One process's result: the truth, or rows of seconds and errors."""
-    model = model_of(n, d)
+    model = model_of(rows_of(n, d, d), d)
     if method == "truth":
         return truth(model, n, d)
     exact = json.loads((folder / f"{n}-{d}-truth-0.json").read_text("utf-8"))

@@ -1,5 +1,6 @@
 """The repository's configuration files and published tables, and the workflow's command line."""
 
+import re
 import sys
 from copy import deepcopy
 from functools import cache
@@ -60,6 +61,11 @@ def valid(**changes) -> dict:
 
 def published(study: str, table: str) -> pd.DataFrame:
     return pd.read_csv(ROOT / f"results/published/{study}/tables/{table}.csv")
+
+
+def jobs_of(printed: str) -> set[str]:
+    """The rules of the jobs that Snakemake names."""
+    return set(re.findall(r"^(?:local)?rule (\w+):", printed, re.M))
 
 
 def snakemake(directory: Path, *arguments: str) -> list[str]:

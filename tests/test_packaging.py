@@ -230,4 +230,5 @@ def test_models_of_the_oldest_numpyro_that_is_allowed(tmp_path):
         cwd=ROOT,
         PYTHONPATH=both,
     )
-    succeed(sys.executable, "-m", "pytest", *options, cwd=ROOT, PYTHONPATH=both)
+    printed = succeed(sys.executable, "-m", "pytest", *options, cwd=ROOT, PYTHONPATH=both)
+    assert re.search(r"\d+ passed", printed)

@@ -422,6 +422,6 @@ def test_a_block_that_the_mean_over_parameters_hides_is_named():
         grid = Halving(grid=Grid(log10_step_sizes=(np.log10(share / 300),), batch_fractions=(1.0,)))
         result = tune(model, "sgld", tuner=grid, budget=Budget(steps=8_000), preconditioner="none")
         assert (
-            any(line.startswith("position: the error of 'p/u' expected") for line in result.warnings)
+            any(line.startswith("position: the error of 'p.u' expected") for line in result.warnings)
             == is_named
         )

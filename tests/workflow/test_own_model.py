@@ -1,7 +1,6 @@
 """A model of one's own from its file to tables and the report, as `examples/my_model.yaml` has it; and what a bad or a
 changed file does."""
 
-import re
 import shutil
 import subprocess
 import zipfile
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from config_files import ROOT, snakemake
+from config_files import ROOT, jobs_of, snakemake
 
 pytestmark = pytest.mark.slow
 
@@ -22,10 +21,6 @@ RUN = "results/my_model"
 def workflow(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     command = snakemake(folder, *arguments)
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LONGEST)
-
-
-def jobs_of(printed: str) -> set[str]:
-    return set(re.findall(r"^(?:local)?rule (\w+):", printed, re.M))
 
 
 @pytest.fixture(scope="module")

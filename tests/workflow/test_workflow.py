@@ -6,7 +6,6 @@ on how fast the machine is.
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from config_files import ROOT, snakemake
+from config_files import ROOT, jobs_of, snakemake
 
 from sgtune.study.ground_truth.draws import read_draws
 
@@ -87,11 +86,6 @@ def killed(folder: Path, pattern: str, target: str, *, number: int = 1, victim: 
 def whole(folder: Path, pattern: str) -> dict[Path, int]:
     """When the files of ``pattern`` below ``folder`` were written; a file still being written begins with a dot."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob(pattern) if not path.name.startswith(".")}
-
-
-def jobs_of(printed: str) -> set[str]:
-    """The rules of the jobs that Snakemake names."""
-    return set(re.findall(r"^(?:local)?rule (\w+):", printed, re.M))
 
 
 @pytest.fixture(scope="module")

@@ -112,10 +112,10 @@ def of_parameters(
 
 
 def leaves_of(model: Model) -> dict[str, slice]:
-    """The entries of a flat position that belong to each of its leaves, by the leaf's path, such as ``layer/bias``."""
+    """The entries of a flat position that belong to each of its leaves, by the leaf's path, such as ``layer.bias``."""
     leaves, start = {}, 0
     for path, leaf in jax.tree_util.tree_leaves_with_path(model.position_shape):
-        leaves[jax.tree_util.keystr(path, simple=True, separator="/")] = slice(start, start + leaf.size)
+        leaves[jax.tree_util.keystr(path, simple=True, separator=".")] = slice(start, start + leaf.size)
         start += leaf.size
     return leaves
 

@@ -232,7 +232,7 @@ def show_results(readme: Path, published: Path) -> None:
         markdown_tables(_regret(published), REGRET, {"small_pmf": "Small PMF"}),
         f"![Regret of the tuners, by sampler]({where}/{MAIN}/figures/regret_dots.svg)",
     ]
-    shown = [name for name in (MAIN, "quick") if published.with_name(name).is_dir()]
+    shown = [one for one in IN_README if one != SMALL_FACTORISATION and published.with_name(one).is_dir()]
     origins = [
         f"{origin_of(published.with_name(name))} [All of it]({where}/{name}/{INDEX})." for name in shown
     ]
