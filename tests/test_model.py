@@ -247,3 +247,51 @@ def test_local_learning_coefficient_of_a_linear_model():
     )
     assert 3 * np.hypot(2 * of_fine, of_coarse) < 0.15 * exact
     assert abs(2 * fine - coarse - exact) < 3 * np.hypot(2 * of_fine, of_coarse)
+
+
+@pytest.mark.parametrize("preconditioner", ["none", "laplace", "auto"])
+def test_a_tuned_run_from_a_saddle(preconditioner):
+    """A network of two weights, y = a b x + noise: at a = b = 0 the loss has a saddle, and so has the localised Gibbs
+    posterior, exp(-lambda R - strength (a^2 + b^2) / 2), with a curvature of strength - lambda there along a = b. No
+    mode is searched for, and the means are those of a sum over a fine grid of the plane."""
+    n, temperature, strength = 200, 6.0, 2.0
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    x /= np.sqrt(np.mean(x**2))
+    noise = rng.normal(size=n)
+    noise -= x * np.mean(noise * x)  # so that the loss is least at a b = 1
+    model = define_model(
+        "two weights",
+        log_prior=lambda position: 0.0 * position[0],
+        log_likelihood=lambda position, rows: -0.5 * (rows["y"] - position[0] * position[1] * rows["x"]) ** 2,
+        data={"x": x.astype(np.float32), "y": (x + noise).astype(np.float32)},
+        init=lambda key: jnp.zeros(2),
+    )
+    saddle = np.zeros(2, np.float32)
+    local = temper(localise(model, saddle, strength), temperature)
+    run = sgtune.tune_and_sample(
+        local,
+        "sgld",
+        budget=Budget(steps=20_000),
+        chains=4,
+        preconditioner=preconditioner,
+        position=saddle,
+        centre=saddle,
+        seed=1,
+    )
+    assert local.found.mode is None
+
+    a, b = np.meshgrid(*[np.linspace(-6, 6, 1_201)] * 2)
+    log_density = -0.5 * temperature * (a * b - 1) ** 2 - 0.5 * strength * (a**2 + b**2)
+    weights = np.exp(log_density)
+    weights /= weights.sum()
+    draws = run.draws.astype(np.float64)
+    for function in (lambda a, b: a, lambda a, b: a * b, lambda a, b: a**2 + b**2):
+        exact = (weights * function(a, b)).sum()
+        sd = np.sqrt((weights * (function(a, b) - exact) ** 2).sum())
+        values = function(draws[..., 0], draws[..., 1])
+        blocks = values[:, : values.shape[1] // 25 * 25].reshape(4 * 25, -1).mean(axis=1)
+        error = blocks.std(ddof=1) / np.sqrt(len(blocks))
+        assert error < 0.1 * sd
+        # Tuning weighs the step size's bias against noise: the sds may be a seventh too wide.
+        assert abs(blocks.mean() - exact) < 4 * error + sd / 7

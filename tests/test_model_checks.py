@@ -159,6 +159,19 @@ def test_chains_run_in_float32_under_x64(sampler):
     assert np.isfinite(chain.draws).all()
 
 
+@pytest.mark.parametrize("sampler", ["mala", "hmc", "adam-mcmc-exact"])
+def test_a_density_with_arrays_of_its_own_runs_under_x64(sampler):
+    """They have 64 bits there, and so have its values; the acceptance that chains carry has 32."""
+    leapfrogs = {"n_leapfrog": 3} if sampler == "hmc" else {}
+    with jax.enable_x64(True):
+        sds = jnp.ones(2)
+        assert sds.dtype == jnp.float64
+        model = model_of(log_prior=lambda position: -0.5 * jnp.sum((position / sds) ** 2))
+        chain = sample(model, sampler, step_size=1e-4, batch_size=N, budget=Budget(steps=20), **leapfrogs)
+    assert chain.draws.dtype == np.float32
+    assert np.isfinite(chain.draws).all()
+
+
 def test_draws_outside_the_support_are_counted():
     """A half-normal prior without its transform: the likelihood's mode is at the border."""
     start, rows = jnp.full(1, 0.1), np.linspace(-1, 1, 20, dtype=np.float32)

@@ -84,6 +84,22 @@ def test_log_likelihoods_are_of_the_rows_as_they_were_given():
     np.testing.assert_array_equal(tree["sample_stats"]["acceptance_rate"], np.full((1, 50), 0.8))
 
 
+def test_log_likelihoods_of_a_tempered_model_are_those_of_the_data():
+    """Otherwise a comparison of models would be by another number of data."""
+    tempered = sgtune.temper(MODEL, 3.0 * N)
+    own, other = (chain_of(model) for model in (MODEL, tempered))
+    other.draws[:] = own.draws
+    rows = [chain.to_arviz(log_likelihood=True)["log_likelihood"]["rows"].values for chain in (own, other)]
+    np.testing.assert_allclose(rows[1], rows[0], rtol=1e-5)
+
+
+def test_few_draws_are_evenly_spaced_and_end_with_the_last():
+    chain = chain_of(n=60)
+    means = chain.to_arviz(kept_draws=4)["posterior"]["mean"].values[0]
+    np.testing.assert_array_equal(means, chain.draws[[14, 29, 44, 59], 1])
+    assert chain.to_arviz(kept_draws=100)["posterior"].sizes["draw"] == 60
+
+
 def test_arviz_reads_a_tuned_run(tmp_path):
     """Summary, traces and the cross-validation of a run, whose file keeps how it was tuned."""
     pytest.importorskip("matplotlib").use("agg")
@@ -111,6 +127,8 @@ def test_bad_input_is_one_line(monkeypatch):
         to_arviz([])
     with pytest.raises(sgtune.InputError, match=r"^chains: 2 given; .* one model"):
         to_arviz([chain_of(), chain_of(model_of())])
+    with pytest.raises(sgtune.InputError, match=r"^kept_draws: 0 is not allowed"):
+        chain_of().to_arviz(kept_draws=0)
     monkeypatch.setattr(arviz_trees, "MOST_BYTES", 1_000)
     with pytest.raises(sgtune.InputError, match=r"^log_likelihood: 50 draws of N=30 rows .*kept_draws"):
         chain_of().to_arviz(log_likelihood=True)

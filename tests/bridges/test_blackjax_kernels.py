@@ -1,5 +1,6 @@
 """BlackJAX's stochastic-gradient kernels as samplers: relations to our own, step by step, and their hyperparameters."""
 
+import functools
 import sys
 from importlib import import_module
 from itertools import product
@@ -116,6 +117,21 @@ def test_sgnht_is_our_own_but_for_the_drift(monkeypatch):
     np.testing.assert_allclose(moved.kernel.momentum, after.kernel.momentum, rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["sgld", "sghmc", "sgnht"])
+def test_a_built_kernel_of_blackjax_is_its_algorithm(name):
+    """That of SGNHT has a state of its module."""
+    arm = {"step_size": 0.1, "batch_size": 8, "n_leapfrog": 2 if name == "sghmc" else None}
+    algorithm = getattr(blackjax, name)
+    draws = [
+        sgtune.sample(
+            MODEL, from_blackjax(kernel), **arm, budget=Budget(steps=5), position=START, seed=1
+        ).draws
+        for kernel in (algorithm, algorithm.build_kernel, algorithm.build_kernel())
+    ]
+    np.testing.assert_array_equal(draws[1], draws[0])
+    np.testing.assert_array_equal(draws[2], draws[0])
+
+
 def test_any_kernel_in_its_form_is_a_sampler():
     def build_kernel(speed=1.0):
         def kernel(rng_key, position, grad_estimator, minibatch, step_size, extra=0.0):
@@ -174,11 +190,17 @@ def no_gradient(rng_key, position):
     return position
 
 
+FORM = "it must be or build (rng_key, position, gradient_fn, minibatch, step_size, ...) -> position, with no more"
 OF_DENSITY = "with no more of a density than gradients"
 CASES = [
     ({"kernel": 3}, "kernel: 3 is not allowed"),
     ({"kernel": lambda: blackjax.sgld(gradient)}, "kernel: it has a gradient already"),
-    ({"kernel": lambda: blackjax.csgld}, OF_DENSITY),
+    (
+        {"kernel": lambda: blackjax.csgld},
+        f"kernel: blackjax.sgmcmc.csgld.build_kernel is not allowed; {FORM}",
+    ),
+    ({"kernel": lambda: functools.partial(no_gradient)}, OF_DENSITY),
+    ({"hyperparameters": {"num_integration_steps": 5.0}}, "temperature; give n_leapfrog to the sampler"),
     ({"kernel": lambda: blackjax.nuts}, OF_DENSITY),
     ({"kernel": lambda: no_gradient}, OF_DENSITY),
     ({"hyperparameters": {"friction": 1.0}}, "'friction' is not allowed; blackjax-sghmc has: alpha, beta"),

@@ -203,6 +203,24 @@ def summed(x, y):
     numpyro.sample("x", dist.Normal(0, 1), obs=x[:, 0])
 
 
+def summed_but_for_zero(x, y):
+    """Vanishes at the start, where all is zero."""
+    a = numpyro.sample("a", dist.Normal(0, 1))
+    numpyro.factor("sum", a * jnp.sum(y))
+    numpyro.sample("y", dist.Normal(a, 1), obs=y)
+
+
+def plated_latents(x, y):
+    with numpyro.plate("persons", N):
+        z = numpyro.sample("z", dist.Normal(0, 1))
+    numpyro.sample("y", dist.Normal(z, 1), obs=y)
+
+
+def by_attribute(x, y):
+    a = numpyro.sample("a", dist.Normal(0, 1))
+    numpyro.sample("y", dist.Normal(a * x.values[:, 0], 1), obs=y)
+
+
 def broadcasting(x, y):
     a = numpyro.sample("a", dist.Normal(0, 1))
     numpyro.sample("y", dist.Normal(a * x[:, 0], 1), obs=y[:, None])
@@ -271,6 +289,13 @@ def two_plates(x, y):
         (data_support, {}, r"model: the support of 'top' depends on the data"),
         (data_prior, {}, r"model: the log prior of 'data_prior' is .* with 2 rows"),
         (summed, {}, r"model: the log prior of 'summed' is .* with 2 rows"),
+        (
+            summed_but_for_zero,
+            {"init": lambda key: {"a": jnp.zeros(())}},
+            r"model: the log prior of 'summed_but_for_zero' is .* with 2 rows",
+        ),
+        (plated_latents, {}, r"model: the latent site 'z' has a value for each of the N=60 rows"),
+        (by_attribute, {}, r"model: 'by_attribute' fails on its data: .*'values'"),
         (broadcasting, {}, r"model: 'y' has log probabilities of shape \(2, 2\) for 2 rows"),
         (scanned, {}, r"model: 'scanned' has a scan over the rows"),
         (own_scale, {}, r"model: the log probability of row \d+ of 'own_scale'"),

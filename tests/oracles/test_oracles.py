@@ -172,3 +172,26 @@ def test_sgnht_has_the_moments_and_the_thermostat_of_that_of_posteriors():
     ours, xi = of_ours("sgnht", 0.05, 120)
     np.testing.assert_allclose(ours, theirs, rtol=0.07)
     np.testing.assert_allclose(xi, xi_of_theirs, rtol=0.1)
+
+
+def test_a_dataset_of_grain_gives_the_draws_of_the_same_rows_in_memory():
+    grain = pytest.importorskip("grain")
+    x = np.random.default_rng(0).normal(size=(500, 2)).astype(np.float32)
+    dataset = grain.MapDataset.source(x).map(lambda row: {"x": row, "squares": row**2})
+
+    def chain_of(data):
+        model = sgtune.define_model(
+            "normal",
+            log_prior=lambda position: -0.5 * position @ position,
+            log_likelihood=lambda position, rows: (
+                position @ rows["x"].T - 0.5 * (position**2) @ rows["squares"].T
+            ),
+            data=data,
+            init=lambda key: jnp.zeros(2),
+        )
+        return sgtune.sample(
+            model, "sgld-cv", step_size=1e-3, batch_size=20, budget=sgtune.Budget(steps=200), seed=1
+        )
+
+    of_grain = chain_of(sgtune.RowSource(dataset))
+    np.testing.assert_array_equal(of_grain.draws, chain_of({"x": x, "squares": x**2}).draws)

@@ -115,13 +115,25 @@ def test_chains_of_two_modes_do_not_agree_and_say_so():
 
 
 def test_a_start_that_a_metropolis_test_never_leaves_is_reported():
-    """A Gamma(2, 1), with mode 1 and curvature 1 there, ends at 0: some starts lie beyond."""
+    """A Gamma(2, 1), with mode 1 and curvature 1 there, ends at 0: some starts in given coordinates lie beyond."""
     model = model_of_prior(lambda x: jnp.sum(jnp.log(x) - x), jnp.ones(1), "gamma")
-    starts = wide_starts(model, 8, None, modes_of(model, 1), 0, 0).positions[:, 0]
+    given = Preconditioner(np.ones(1), np.ones(1))
+    starts = given.positions(wide_starts(model, 8, given, None, 0, 0).positions)[:, 0]
     assert 0 < (starts < 0).sum() < 8
     arm = {"step_size": 0.1, "batch_size": 4, "budget": Budget(steps=40)}
     with pytest.warns(UserWarning, match="diverged"):
-        run = sgtune.sample(model, "mala", **arm, chains=8, n_starts=1)
+        run = sgtune.sample(model, "mala", **arm, chains=8, preconditioner=given)
     assert run.diverged == tuple((starts < 0).tolist())
     with pytest.raises(sgtune.InputError, match=r"^position: the log density"):
         sgtune.sample(model, "mala", **arm, chains=2, position=np.float32([[1], [-1]]))
+
+
+def test_starts_stay_where_the_posterior_is_if_the_curvature_at_its_mode_misleads():
+    """At the mode of -x^4 - y^4 / 2 - 1e-6 (x^2 + y^2) the curvature says sds of 700; the posterior's are 0.6."""
+    model = model_of_prior(
+        lambda x: -jnp.sum(jnp.array([1.0, 0.5]) * x**4) - 1e-6 * jnp.sum(x**2), jnp.full(2, 0.01), "quartic"
+    )
+    starts = wide_starts(model, 200, None, modes_of(model, 1), 0, 0).positions
+    # Of a Gaussian a start is 24 nats below the mode, or less.
+    assert (np.abs(starts) < 48**0.25).all()
+    assert starts.std(axis=0).min() > 0.6

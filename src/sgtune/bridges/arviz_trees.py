@@ -14,7 +14,7 @@ from sgtune.model import Model
 from sgtune.model.positions import from_matrix
 from sgtune.model.posterior import Density, density_of
 from sgtune.model.rows import StoredRows
-from sgtune.support.errors import InputError, import_extra
+from sgtune.support.errors import InputError, check_integer, import_extra
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -62,6 +62,7 @@ def to_arviz(
     *,
     log_likelihood: bool = False,
     tuning: Any = None,
+    kept_draws: int | None = None,
 ) -> "InferenceData | DataTree":
     """Chains of one model as groups of ArviZ.
 
@@ -70,7 +71,7 @@ def to_arviz(
     * ``sample_stats``: ``step_size`` and ``diverging`` (whether a draw is not finite), ``acceptance_rate`` of the whole
       chain if the sampler has a Metropolis test, and ``lp``, the log density up to a constant, with ``log_likelihood``.
     * ``log_likelihood``, on request: ``(chain, draw, row)``, rows in the order of the data as they were given. It takes
-      one pass over all data for each draw.
+      one pass over all data for each draw. Those of a tempered model are of its data at temperature 1.
 
     The attributes of the posterior have the sampler, its hyperparameters and the warnings, and ``tuning``, the record
     of a `sgtune.TuningResult` as JSON.
@@ -79,6 +80,7 @@ def to_arviz(
         chains: one or more `sgtune.Chain`, with as many draws as ArviZ shall have.
         log_likelihood: whether to compute it.
         tuning: the `sgtune.TuningResult` that chose the hyperparameters.
+        kept_draws: so many of each chain, evenly spaced; None: all.
 
     Raises:
         InputError: ArviZ is not installed, there is no chain, chains differ in their model, or the log-likelihood would
@@ -89,6 +91,9 @@ def to_arviz(
         raise InputError(f"chains: {len(chains)} given; there must be at least one, and all of one model")
     model, n_kept = chains[0].model, min(len(chain.draws) for chain in chains)
     draws = np.stack([chain.draws[len(chain.draws) - n_kept :] for chain in chains])
+    if kept_draws is not None and check_integer("kept_draws", kept_draws, at_least=1) < n_kept:
+        draws = draws[:, np.arange(1, kept_draws + 1) * n_kept // kept_draws - 1]
+        n_kept = kept_draws
     shape = draws.shape[:2]
     flat = draws.reshape(-1, draws.shape[-1])
     posterior = {
@@ -122,7 +127,8 @@ def to_arviz(
         groups["sample_stats"]["lp"] = (np.asarray(prior) + rows.sum(axis=1, dtype=np.float64)).reshape(shape)
         numbers = np.arange(model.n_data) if model.row_numbers is None else model.row_numbers
         order = np.argsort(numbers)
-        groups["log_likelihood"] = {"rows": rows[:, order].reshape(*shape, -1)}
+        weight = getattr(model.log_likelihood, "weight", 1.0)
+        groups["log_likelihood"] = {"rows": (rows[:, order] / weight).reshape(*shape, -1)}
         coords, dims = {"row": numbers[order]}, {"rows": ["row"]}
     attributes = _attributes(chains, tuning)
     if int(arviz.__version__.partition(".")[0]) < 1:

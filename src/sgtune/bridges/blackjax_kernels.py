@@ -27,6 +27,7 @@ N(p | 0, T I). The explicit order gains energy: a direction of curvature c has a
 """
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any, NamedTuple
@@ -207,7 +208,10 @@ def _parts_of(kernel: Any) -> _Parts:
         init, build = kernel.init, kernel.build_kernel
     elif callable(kernel):
         is_built = STEP_SIZE.name in inspect.signature(kernel).parameters
-        init, build = _as_it_is, (lambda: kernel) if is_built else kernel
+        # The state of a kernel of BlackJAX is that of its module.
+        is_theirs = kernel.__module__.startswith("blackjax.sgmcmc.")
+        init = getattr(sys.modules[kernel.__module__], "init", _as_it_is) if is_theirs else _as_it_is
+        build = (lambda: kernel) if is_built else kernel
     else:
         raise InputError(
             f"kernel: {kernel!r} is not allowed; it must be blackjax.sgld, sghmc, sgnht, or like one"
@@ -221,8 +225,10 @@ def _parts_of(kernel: Any) -> _Parts:
             init = (_as_it_is, _with_momentum, _with_thermostat)[len(held) - 1]
             return _Parts(init, build, step, _advance_diffusion, len(held) + 2)
     if names[4:5] != [STEP_SIZE.name]:
+        made_by = getattr(kernel, "build_kernel", kernel)
+        shown = f"{made_by.__module__}.{getattr(made_by, '__qualname__', made_by)}"
         raise InputError(
-            f"kernel: {kernel!r} is not allowed; it must be or build (rng_key, position, gradient_fn, minibatch, "
+            f"kernel: {shown} is not allowed; it must be or build (rng_key, position, gradient_fn, minibatch, "
             "step_size, ...) -> position, with no more of a density than gradients"
         )
     return _Parts(init, build, step, _advance_kernel, 4)
@@ -284,7 +290,8 @@ def _defaults(name: str, own: Mapping[str, float | None], given: Mapping[str, fl
     for each, value in given.items():
         if each not in defaults:
             allowed = ", ".join(defaults) or "none"
-            raise InputError(f"hyperparameters: {each!r} is not allowed; {name} has: {allowed}")
+            instead = "; give n_leapfrog to the sampler" if each == LEAPFROGS else ""
+            raise InputError(f"hyperparameters: {each!r} is not allowed; {name} has: {allowed}{instead}")
         defaults[each] = check_number(each, value)
     for each, default in defaults.items():
         if default is None:

@@ -311,20 +311,24 @@ def _runs_of(name: str, runs: _Runs, data: PyTree, plate: str | None) -> _Runs:
     try:
         every, _ = runs.sites(n_data, data, frozenset())
     except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
-        first_line = str(error).strip().partition("\n")[0]
         raise InputError(
-            f"model: {name!r} cannot be compiled with its data as arguments ({first_line}); numbers that shapes or "
-            "branches depend on, such as that of groups, must be in kwargs, and arrays with N rows in data"
+            f"model: {name!r} cannot be compiled with its data as arguments ({_first_line(error)}); numbers that "
+            "shapes or branches depend on, such as that of groups, must be in kwargs, and arrays with N rows in data"
         ) from error
+    except Exception as error:
+        raise InputError(f"model: {name!r} fails on its data: {_first_line(error)}") from error
     plates = _plates_of_data(every, n_data, plate)
     traces = {}
     for n in (2, 3):
         try:
             traces[n] = runs.sites(n, data, plates)
         except Exception as error:
-            first_line = str(error).strip().partition("\n")[0]
+            for site_name, site in every.items():
+                if site.kind == "latent" and n_data in site.shape:
+                    raise _local(site_name, n_data) from error
             raise InputError(
-                f"model: {name!r} fails on {n} of its N={n_data} rows: {first_line}; arrays with N rows must be in data"
+                f"model: {name!r} fails on {n} of its N={n_data} rows: {_first_line(error)}; arrays with N rows must "
+                "be in data"
             ) from error
     (two, scans_of_two), (three, scans_of_three) = traces[2], traces[3]
     if two.keys() != three.keys():
@@ -350,10 +354,7 @@ def _runs_of(name: str, runs: _Runs, data: PyTree, plate: str | None) -> _Runs:
                     f"model: the latent site {site_name!r} is discrete, which is not allowed; sum over its values"
                 )
             if varying or in_plate:
-                raise InputError(
-                    f"model: the latent site {site_name!r} has a value for each of the N={n_data} rows, which a "
-                    "minibatch cannot update; integrate it out, or share it between rows"
-                )
+                raise _local(site_name, n_data)
         elif varying:
             if len(varying) > 1:
                 raise InputError(
@@ -374,6 +375,17 @@ def _runs_of(name: str, runs: _Runs, data: PyTree, plate: str | None) -> _Runs:
             f"model: {name!r} has no observed site with a log probability for each row of its data"
         )
     return replace(runs, plates=plates, likelihood=likelihood, per_row=frozenset(per_row))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _local(site_name: str, n_data: int) -> InputError:
+    return InputError(
+        f"model: the latent site {site_name!r} has a value for each of the N={n_data} rows, which a minibatch cannot "
+        "update; integrate it out, or share it between rows"
+    )
 
 
 def _plates_of_data(sites: Mapping[str, _Site], n_data: int, plate: str | None) -> frozenset[str]:
@@ -442,7 +454,13 @@ def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyT
             "energy": energy,
         }
 
-    found = jax.tree.map(partial(np.asarray, dtype=np.float64), compare(init(jax.random.key(0)), rows, few))
+    # Where all is zero a prior that uses the data may be zero, too.
+    key, shaking = jax.random.split(jax.random.key(0))
+    start = jax.tree.map(jnp.asarray, init(key))
+    shaken = jax.tree.map(lambda leaf: leaf + 0.1 * jax.random.normal(shaking, leaf.shape, leaf.dtype), start)
+    found = compare(shaken, rows, few)
+    found = found if np.isfinite(found["energy"]) else compare(start, rows, few)
+    found = jax.tree.map(partial(np.asarray, dtype=np.float64), found)
     of_few, latents = found["latents"]
     for site in latents:
         if not _same(of_few[site], latents[site]):

@@ -162,7 +162,7 @@ def check_curvature(
     if not largest <= LARGEST_CHANGE:
         raise InputError(
             f"log_likelihood: of model {model.name!r}, scores near the MAP change {largest:.2g} times as much as the "
-            "curvature there says; it must have second derivatives"
+            "curvature there says; it must have second derivatives, and must not be flat at the MAP"
         )
     distance = np.linalg.norm(found[0])
     if not distance <= FARTHEST * len(mode) ** 0.5:

@@ -89,12 +89,18 @@ class Density:
     @full_precision
     def log_prior(self, position: PyTree) -> Float[Array, ""]:
         """Up to a constant."""
-        return self.functions[0](self.position(position))
+        return _in_single_precision(self.functions[0](self.position(position)))
 
     @full_precision
     def log_likelihood(self, position: PyTree, rows: PyTree) -> Float[Array, " n"]:
         """One value per row."""
-        return self.functions[1](self.position(position), rows)
+        return _in_single_precision(self.functions[1](self.position(position), rows))
+
+
+def _in_single_precision(values: Any) -> Any:
+    """``values`` in float32: under jax_enable_x64 a density that has arrays of its own, as priors often do, gives 64
+    bits, and what samplers and searches carry from step to step has 32."""
+    return values.astype(np.float32) if getattr(values, "dtype", None) == np.float64 else values
 
 
 def density_of(model: Model) -> Density:

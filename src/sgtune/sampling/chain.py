@@ -112,9 +112,10 @@ class Chain:
         leaves of ``positions``."""
         return constrained(self.model, self.draws)
 
-    def to_arviz(self, *, log_likelihood: bool = False, tuning: Any = None) -> "InferenceData | DataTree":
-        """The chain for ArviZ (`sgtune.bridges.arviz_trees.to_arviz`, which takes several chains)."""
-        return to_arviz([self], log_likelihood=log_likelihood, tuning=tuning)
+    def to_arviz(self, **options: Any) -> "InferenceData | DataTree":
+        """The chain for ArviZ (`sgtune.bridges.arviz_trees.to_arviz`, which takes several chains, and has the
+        ``options``)."""
+        return to_arviz([self], **options)
 
     def check(self, **options: Any) -> Diagnosis:
         """What is wrong with the draws, parameter by parameter (`sgtune.diagnose`, which takes several chains).
@@ -243,14 +244,15 @@ class Chains(Sequence[Chain]):
         named = constrained(self.chains[0].model, np.concatenate(self._rows))
         return {name: self._split(values) for name, values in named.items()}
 
-    def to_arviz(self, *, log_likelihood: bool = False, tuning: Any = None) -> "InferenceData | DataTree":
-        """The chains for ArviZ (`sgtune.bridges.arviz_trees.to_arviz`), with the record of the tuning.
+    def to_arviz(self, *, tuning: Any = None, **options: Any) -> "InferenceData | DataTree":
+        """The chains for ArviZ (`sgtune.bridges.arviz_trees.to_arviz`, which has the ``options``), with the record of
+        the tuning.
 
         Args:
             tuning: None: ``self.tuning``.
         """
         tuning = self.tuning if tuning is None else tuning
-        result = to_arviz(self.chains, log_likelihood=log_likelihood, tuning=tuning)
+        result = to_arviz(self.chains, tuning=tuning, **options)
         result["posterior"].attrs["warnings"] = "\n".join(self.warnings)
         return result
 

@@ -10,6 +10,7 @@ from sgtune.mode.coordinates import local_factor
 from sgtune.mode.modes import Modes
 from sgtune.model import Model
 from sgtune.model.positions import flatten, to_matrix
+from sgtune.model.posterior import values_and_scores
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.sampling.arm import check_position
 from sgtune.support.errors import InputError
@@ -21,6 +22,9 @@ WIDER = 2.0
 """Starts are drawn with so many times the sds of the posterior's approximation. R-hat compares the spread of the chains
 with that within them, so chains must start further apart than they end (Gelman and Rubin 1992); a larger factor would
 put starts where a step size that suits the posterior is unstable."""
+
+
+MOST_HALVINGS = 20
 
 
 class Starts(NamedTuple):
@@ -74,9 +78,11 @@ def wide_starts(
 ) -> Starts:
     """Draws from the Laplace approximation, `WIDER` than it is, about the mode that each chain's own search found.
 
-    The scale is the preconditioner's. Without one it is that of the curvature at the mode
-    (`sgtune.mode.coordinates.local_factor`). The mode that is nearest to the preconditioner's centre is replaced by it,
-    for a pilot may have moved it to the posterior's mean.
+    The scale is the preconditioner's. The mode that is nearest to its centre is replaced by it, for a pilot may have
+    moved it to the posterior's mean. Without a preconditioner the scale is that of the curvature at the mode
+    (`sgtune.mode.coordinates.local_factor`), which nobody has checked: where it is nearly zero in a direction, as in
+    networks, draws would be far beyond the posterior. A start is then moved half of the way to its mode as long as its
+    log density is lower than those of such draws of a Gaussian.
 
     Args:
         model: without preconditioner.
@@ -102,9 +108,29 @@ def wide_starts(
                 for factor, row in zip(each, noise, strict=True)
             ]
         )
+        noise = _within(model, middles[of_chain], noise)
     else:
         middles = preconditioner.coordinates(middles)
         usual = int(np.argmin(np.linalg.norm(middles, axis=1)))
         middles[usual] = 0
     centres = None if (of_chain == usual).all() else middles[of_chain]
     return Starts(middles[of_chain] + noise, centres, remarks=tuple(modes.remark(of_chain)))
+
+
+def _within(
+    model: Model, middles: Float[np.ndarray, "k D"], noise: Float[np.ndarray, "k D"]
+) -> Float[np.ndarray, "k D"]:
+    """``noise`` with as many halvings as the log density at ``middles + noise`` needs."""
+
+    def values(rows):
+        return values_and_scores(model, rows.astype(np.float32))[0].astype(np.float64)
+
+    # Of a Gaussian it is lower than at the mode by half of WIDER^2 chi^2, whose mean is D and whose sd is sqrt(2 D).
+    allowed = WIDER**2 / 2 * (model.dimension + 5 * np.sqrt(2 * model.dimension))
+    least = values(middles) - allowed
+    for _ in range(MOST_HALVINGS):
+        is_far = ~(values(middles + noise) >= least)
+        if not is_far.any():
+            break
+        noise = np.where(is_far[:, None], noise / 2, noise)
+    return noise

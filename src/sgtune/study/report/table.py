@@ -209,6 +209,9 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
         rows.insert(rows[0] == "origin", "model")
     at_test_set = set(keys["tuner"][frame["at_test_set"].astype(bool)])
     printed = {field: _printed(field, list(dict.fromkeys(keys[field])), names) for field in rows + columns}
+    if about.model == "own" and "detail" in printed:
+        # A user's parameters keep their names.
+        printed["detail"] = {name: name for name in printed["detail"]}
     if "tuner" in printed:
         printed["tuner"] |= {name: f"{printed['tuner'][name]} {DAGGER}" for name in at_test_set}
     for field, labels in printed.items():
