@@ -20,7 +20,7 @@ from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import load_records, provenances, records_of
 from sgtune.study.user_posteriors.artifacts import STUDY as POSTERIORS
 from sgtune.support.errors import DataError, InputError, check_choice
-from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
+from sgtune.support.files import atomic_write, write_json
 
 MAIN = "mamba"
 """The study that a run makes by default."""
@@ -135,9 +135,8 @@ def make_table(name: str, inputs: Iterable[str | Path], caption: str, **files: s
     if not cells:
         raise DataError(f"{name}: no record belongs to it; it needs at least one")
     about, study, _ = find(name)
-    write_table(
-        frame_of(cells), about, Caption(caption), describe(sources), names=STUDIES[study].names, **files
-    )
+    names = STUDIES[study].names
+    write_table(frame_of(cells), about, Caption(caption), describe(sources), names, **files)
     # A run's files agree on these.
     of_run = {key: values[0] if len(values := sources[key]) == 1 else None for key in ("run", "seed")}
     about_table = {"table": name, "provenance": started.finish() | of_run, "sources": sources}
@@ -166,19 +165,3 @@ def make_figure(
     page = html_page(title, element + rest, Caption(caption).paragraphs, describe(sources))
     with atomic_write(html) as path:
         path.write_text(page, encoding="utf-8")
-
-
-def lay_out_published(folder: Path, captions: Mapping[str, object]) -> None:
-    """Write the page of a published run again, from its CSVs, with today's ``captions`` (`read_captions`), and with it
-    the manifest, of the files that are there, and the index beside it."""
-    from sgtune.study.report.publish import COPIED, INDEX, page_of, write_index
-
-    manifest = read_json(folder / "manifest.json")
-    files = [path for path in sorted(folder.glob("*/*")) if path.suffix in COPIED]
-    tables = [path.stem for path in files if path.suffix == ".csv"]
-    manifest["files"] = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
-    manifest["sources"] = {name: own for name, own in manifest["sources"].items() if name in tables}
-    write_json(folder / "manifest.json", manifest)
-    study = STUDIES[find(tables[0]).study]
-    (folder / INDEX).write_text(page_of(folder, study, captions), encoding="utf-8")
-    write_index(folder.parent)

@@ -15,7 +15,7 @@ class Artifact(NamedTuple):
         rows: of a table: the fields of a cell that its rows differ in, from the outside inwards; the model comes first
             by itself where there are several. From three fields on, the outer ones are headings above a table each. The
             field "origin" puts the tuners that are not in the paper below the paper's.
-        columns: the field that its columns differ in, or two, the first above the second.
+        columns: the field that its columns differ in, by default the metric, or two, the first above the second.
         stub: the headings of ``rows``, where these are not the names of the fields.
         parts: names for the parts of ``detail`` between commas, in their order: ``("h", "A")`` of "h = 0.1, A = 1".
             They are fields, too, for ``rows``, ``columns`` and ``stub``.
@@ -31,7 +31,7 @@ class Artifact(NamedTuple):
     kinds: tuple[str, ...]
     title: str
     rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ("metric",)
     stub: Mapping[str, str] = {}
     parts: tuple[str, ...] = ()
     is_prose: bool = False
