@@ -59,7 +59,7 @@ STUDY = Study(
             is_prose=True,
         ),
         "defects": Artifact(
-            "tables:defects",
+            "claims:defects",
             ("audits", "evaluation"),
             title="Logistic regression with the published code's defects",
             rows=("tuner", "metric", "detail"),

@@ -93,7 +93,6 @@ TABLES = {
         ("tuning", "regret", "settings", "reference"),
         title="Predicted and measured errors of the tuner theory",
         rows=("sampler",),
-        columns=("metric",),
         without=ALL_BUT_THEORY,
         needs=("reference", "regret", "xi_white"),
     ),
@@ -102,16 +101,14 @@ TABLES = {
         ("horizons", "reference"),
         title="Arms chosen for short and for long runs",
         rows=("sampler", "tuner", "detail"),
-        columns=("metric",),
         stub={"detail": "Chosen for"},
         needs=("reference", "horizons"),
     ),
     "gaussian_ladder": Artifact(
-        "known_targets:gaussian_ladder",
+        "theory:gaussian_ladder",
         ("ladder",),
         title="Tuners on Gaussians of growing dimension",
         rows=("dimension", "kind", "tuner"),
-        columns=("metric",),
         stub={"kind": "Curvatures"},
         parts=("kind", "dimension"),
         needs=("paper",),
@@ -136,7 +133,7 @@ TABLES = {
         needs=("paper",),
     ),
     "signal_of_width": Artifact(
-        "known_targets:signal_of_width",
+        "theory:signal_of_width",
         ("sensitivity",),
         title="How well the discrepancies see a wrong width",
         rows=("width", "metric", "judge"),
@@ -163,15 +160,12 @@ TABLES = {
         options={"metrics": {"bnn": ("entropy_test", "entropy_ood", "auroc")}},
         **BY_SAMPLER,
     ),
-    "modes": Artifact(
-        "reference:modes", ("reference",), title="The modes", rows=("model",), columns=("metric",)
-    ),
+    "modes": Artifact("reference:modes", ("reference",), title="The modes", rows=("model",)),
     "reference": Artifact(
         "reference:reference",
         ("reference",),
         title="How well the reference is sampled",
         rows=("model", "detail"),
-        columns=("metric",),
         stub={"detail": "Block"},
         needs=("reference",),
     ),
@@ -180,7 +174,6 @@ TABLES = {
         ("cost",),
         title="What a step costs",
         rows=("model", "sampler", "detail"),
-        columns=("metric",),
         stub={"detail": "Step"},
     ),
     "timings": Artifact(
@@ -191,7 +184,6 @@ TABLES = {
         ),
         title="The cost of the run",
         rows=("detail",),
-        columns=("metric",),
         stub={"detail": "Rule"},
     ),
 }
@@ -199,7 +191,7 @@ TABLES = {
 # Of the model of a user's file.
 TABLES |= {
     "own_errors": Artifact(
-        "own:errors",
+        "accuracy:own_errors",
         ("evaluation", "reference"),
         title="Your model: tuners compared",
         model="own",
@@ -213,11 +205,10 @@ TABLES |= {
         **BY_TUNER,
     ),
     "own_check": Artifact(
-        "own:check",
+        "accuracy:own_check",
         ("checks",),
         title="Your model: check of the chains, by parameter",
         rows=("sampler", "detail"),
-        columns=("metric",),
         stub={"detail": "Parameter"},
         model="own",
     ),
