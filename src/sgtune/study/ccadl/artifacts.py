@@ -19,25 +19,19 @@ class MethodEntry(NamedTuple):
         label: its name in tables and figures.
         sampler: the name in `sgtune.samplers` of the sampler with the full covariance; the paper's h and A are its
             ``step_size`` and ``friction``.
-        color: in figures, and ``linestyle`` likewise.
+        look: of its lines in figures.
     """
 
     label: str
     sampler: str
-    color: str
-    linestyle: str | tuple
-
-    @property
-    def look(self) -> dict:
-        """Of its lines."""
-        return {"color": self.color, "linestyle": self.linestyle}
+    look: dict
 
 
 METHODS: dict[str, MethodEntry] = {
-    "sghmc": MethodEntry("SGHMC", "sghmc-shang", ORANGE, (0, (4, 1.2))),
-    "sgnht": MethodEntry("SGNHT", "sgnht-shang", BLUE, (0, (1.2, 1.2))),
-    "ccadl": MethodEntry("CCAdL", "ccadl", VERMILION, "-"),
-    "mccadl": MethodEntry("mCCAdL", "mccadl", GREEN, (0, (5, 1.5, 1.5, 1.5))),
+    "sghmc": MethodEntry("SGHMC", "sghmc-shang", {"color": ORANGE, "linestyle": (0, (4, 1.2))}),
+    "sgnht": MethodEntry("SGNHT", "sgnht-shang", {"color": BLUE, "linestyle": (0, (1.2, 1.2))}),
+    "ccadl": MethodEntry("CCAdL", "ccadl", {"color": VERMILION, "linestyle": "-"}),
+    "mccadl": MethodEntry("mCCAdL", "mccadl", {"color": GREEN, "linestyle": (0, (5, 1.5, 1.5, 1.5))}),
 }
 """By the name of the configuration, in the order of print."""
 
@@ -71,7 +65,6 @@ TABLES: dict[str, Artifact] = {
         ("map", "published"),
         f"{DRBM}: the data sets",
         rows=("model", "detail"),
-        columns=("metric",),
         stub={"model": "Data set", "detail": "Whose"},
     ),
     "drbm_errors": Artifact(

@@ -37,7 +37,6 @@ STUDY = Study(
             ("races", "references"),
             title="The default tuner on posteriors of users: errors and cost",
             rows=("sampler", "model"),
-            columns=("metric",),
             stub={"model": "Posterior"},
         ),
         "preconditioned": Artifact(
