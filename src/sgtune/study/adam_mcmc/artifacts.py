@@ -42,7 +42,6 @@ STUDY = Study(
             ("races",),
             title="Samplers with a Metropolis test: regret of their tuners",
             rows=("sampler", "tuner"),
-            columns=("metric",),
             stub={"tuner": "Chosen by"},
         ),
         "adam_choices": Artifact(
@@ -50,7 +49,6 @@ STUDY = Study(
             ("races",),
             title="Samplers with a Metropolis test: hyperparameters chosen",
             rows=("sampler", "tuner"),
-            columns=("metric",),
             stub={"tuner": "Judge"},
             is_prose=True,
         ),
@@ -59,7 +57,6 @@ STUDY = Study(
             ("evaluations",),
             title="AdamMCMC at equal seconds",
             rows=("sampler",),
-            columns=("metric",),
         ),
     },
     figures={

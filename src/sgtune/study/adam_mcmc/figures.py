@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sgtune.study.adam_mcmc.artifacts import NAMES
-from sgtune.study.adam_mcmc.verdicts import mean_of, squares_cause, t_quantile
+from sgtune.study.adam_mcmc.verdicts import squares_cause, t_quantile
 from sgtune.study.catalogue import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from sgtune.study.report.labels import MODELS, label
-from sgtune.study.report.records import Records, required
-from sgtune.study.report.style import INK, WIDTH, log_error, log_ticks, styled
+from sgtune.study.report.records import Records, mean_of, required
+from sgtune.study.report.style import INK, WIDTH, legend_below, log_error, log_ticks, panels, styled
 
 RATIOS = (
     {"color": BLUE, "linestyle": "-", "marker": "o"},
@@ -70,8 +70,8 @@ def adam_acceptance_curves(records: Records) -> Figure:
     ratios = sorted({cell["drift_ratio"] for record in found for cell in record["cells"]})
     alongs = sorted({cell["directional_noise"] for cell in found[0]["cells"]})
     looks = dict(zip(ratios, RATIOS, strict=False))
-    figure = Figure(figsize=(WIDTH, 1.5 * 2 * len(alongs) + 0.8), layout="constrained")
-    axes = figure.subplots(2 * len(alongs), len(found), squeeze=False, sharex=True, sharey="row")
+    n_rows, shared = 2 * len(alongs), {"sharex": True, "sharey": "row"}
+    figure, axes = panels(n_rows, len(found), WIDTH, 1.5 * n_rows + 0.8, **shared)
     for column, record in zip(axes.T, found, strict=True):
         for along, rates, squares in zip(alongs, column, column[len(alongs) :], strict=False):
             for ratio, look in looks.items():
@@ -95,7 +95,7 @@ def adam_acceptance_curves(records: Records) -> Figure:
         axes[i, 0].set_ylabel(f"acceptance\ns_d = {along:g}")
         axes[len(alongs) + i, 0].set_ylabel(f"E x²\ns_d = {along:g}")
     handles = [Line2D([], [], label=f"γ / s = {ratio:g}", ms=3.5, **look) for ratio, look in looks.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=2.6)
+    legend_below(figure, handles, len(handles), handlelength=2.6)
     return figure
 
 
@@ -113,8 +113,7 @@ def adam_bias_curves(records: Records) -> Figure:
     half-widths: what exact draws could show. Points of chains that are stuck or too slow are left out."""
     [found] = required(records, "bias")
     dimensions = list(dict.fromkeys(cell["dimension"] for cell in found["cells"]))
-    figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
-    axes = figure.subplots(1, len(dimensions), squeeze=False, sharey=True)[0]
+    figure, [axes] = panels(1, len(dimensions), WIDTH, 2.9, sharey=True)
     for axis, dimension in zip(axes, dimensions, strict=True):
         floors: dict[float, list[float]] = {}
         for variant, (color, marker) in LOOKS.items():
@@ -141,13 +140,8 @@ def adam_bias_curves(records: Records) -> Figure:
         log_ticks(axis.xaxis)
     axes[0].set_ylabel("|E x² − 1|")
     axes[0].set_ylim(bottom=LEAST_SHOWN)
-    figure.legend(
-        *axes[0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=3,
-        handlelength=2.6,
-        title=f"{found['chains']} chains of {found['steps']:,} steps; more for the exact variant",
-    )
+    title = f"{found['chains']} chains of {found['steps']:,} steps; more for the exact variant"
+    legend_below(figure, axes[0].get_legend_handles_labels()[0], 3, handlelength=2.6, title=title)
     return figure
 
 
@@ -170,8 +164,7 @@ def adam_distances(records: Records) -> Figure:
     """Total variation against the number of steps, in log scale, with the floors of the histograms and fitted lines: a
     panel of the curves that fall fast, and one of the curve that needs more steps."""
     [found] = required(records, "distances")
-    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    axes, handles = figure.subplots(1, 2, sharey=True), {}
+    (figure, [axes]), handles = panels(1, 2, WIDTH, 3.9, sharey=True), {}
     for axis, is_slow in zip(axes, (False, True), strict=True):
         panel = [line for line in found["lines"] if (line["name"] == SLOW_CURVE) == is_slow]
         for line in panel:
@@ -185,7 +178,7 @@ def adam_distances(records: Records) -> Figure:
     axes[0].set_yscale("log")
     axes[0].set_ylim(bottom=found["floor"] / 3)
     axes[0].set_ylabel("total variation to the target")
-    figure.legend(handles=handles.values(), loc="outside lower center", ncols=2, fontsize="small")
+    legend_below(figure, handles.values(), fontsize="small")
     return figure
 
 
