@@ -103,11 +103,8 @@ def measure_widths(
         draws = shrunk if width > 0 else np.repeat(mode, len(exact), 0)
         for name, value in _all_discrepancies(model, draws, scores(model, draws), seed).items():
             discrepancy, _, scaled = name.partition("_")
-            row = {
-                "width": float(width),
-                "discrepancy": discrepancy,
-                "scale": "laplace" if scaled else "identity",
-            }
+            scale = "laplace" if scaled else "identity"
+            row = {"width": float(width), "discrepancy": discrepancy, "scale": scale}
             rows.append(row | {"value": value, "n_points": len(draws)})
     return rows
 
@@ -239,9 +236,8 @@ def judged(positions: Matrix, scores: Matrix, seed: int) -> dict[str, Reading]:
     }
     # As in the FSSD, one half chooses the locations for the other.
     locations, odd = optimise_locations(positions[::2], scores[::2], seed), slice(1, None, 2)
-    alone = [
-        fssd_at(x[None], s[None], locations) ** 2 for x, s in zip(positions[odd], scores[odd], strict=True)
-    ]
+    draws = list(zip(positions[odd], scores[odd], strict=True))
+    alone = [fssd_at(x[None], s[None], locations) ** 2 for x, s in draws]
     mean = fssd_at(positions[odd], scores[odd], locations) ** 2
     found["fssd"] = _of_mean(mean, np.mean(alone), len(alone))
     value, own = virial(positions, scores), -positions.astype(np.float64) * scores
@@ -319,10 +315,8 @@ def _rows(dimension: int, readings: dict[tuple, list[Reading]]) -> list[dict]:
         row = {"perturbation": name, "size": size, "dimension": dimension, "points": n, "judge": judge}
         for place, statistic in enumerate(Reading._fields):
             own, theirs = (np.array([reading[place] for reading in some]) for some in (found, exact))
-            row |= {
-                statistic: float(own.mean()),
-                f"{statistic}_se": float(own.std(ddof=1) / np.sqrt(len(own))),
-            }
+            row[statistic], error = float(own.mean()), float(own.std(ddof=1) / np.sqrt(len(own)))
+            row[f"{statistic}_se"] = error
             signal, error = (0.0, 0.0) if found is exact else signal_over_noise(own, theirs)
             row |= {f"{statistic}_signal": signal, f"{statistic}_signal_se": error}
         rows.append(row)
