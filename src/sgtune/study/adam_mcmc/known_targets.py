@@ -20,7 +20,7 @@ from sgtune.sampling.budget import batch_size_of
 from sgtune.sampling.lockstep import Lockstep, independent_chains
 from sgtune.study.adam_mcmc import verdicts
 from sgtune.study.experiments.ladder import with_mode_at_zero
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.support.randomness import named_seed
 
 SAMPLER = "adam-mcmc"
@@ -170,8 +170,8 @@ def acceptance_on_gaussian(dimension: int, settings: Mapping, parts: Parts, seed
     options = {"root_trace": np.sqrt(dimension), "batch_size": 1, "must_settle": is_long}
     options["long"] = min(settings["steps_per_dimension"] * dimension, settings["most_steps"])
     options["long_at"] = settings["scales"] if is_long else [_fastest(settings["scales"])]
-    model, starts = standard_normal(dimension), rng.standard_normal((n_chains, dimension))
-    found = _measured(model, settings, starts, parts=parts, seed=seed, **options)
+    task = Task(standard_normal(dimension), SAMPLER, seed=seed, parts=parts)
+    found = _measured(task, settings, rng.standard_normal((n_chains, dimension)), **options)
     return {"target": f"gaussian-{dimension}", **found}
 
 
@@ -187,8 +187,9 @@ def acceptance_on_posterior(model: Model, settings: Mapping, parts: Parts, seed:
     batch_size = batch_size_of(settings["batch_fraction"], model.n_data)
     lengths = {"long": settings["posterior_long"], "long_at": [_fastest(own["scales"])]}
     starts = mode + rng.standard_normal((own["replicates"], model.dimension)) @ factor.T
-    options = {"root_trace": root_trace, "batch_size": batch_size, "parts": parts, "seed": seed, **lengths}
-    found = _measured(model, own, starts, sds=np.linalg.norm(factor, axis=1), centre=mode, **options)
+    options = {"root_trace": root_trace, "batch_size": batch_size, **lengths}
+    units = {"sds": np.linalg.norm(factor, axis=1), "centre": mode}
+    found = _measured(Task(model, SAMPLER, seed=seed, parts=parts), own, starts, **options, **units)
     return {"target": model.name, **found}
 
 
@@ -198,7 +199,7 @@ def _fastest(scales: Sequence[float]) -> float:
 
 
 def _measured(
-    model: Model,
+    task: Task,
     settings: Mapping,
     starts: Float[np.ndarray, "w d"],
     *,
@@ -207,8 +208,6 @@ def _measured(
     long: int,
     long_at: Sequence[float],
     must_settle: bool = True,
-    parts: Parts,
-    seed: int,
     **units: Float[np.ndarray, " d"],
 ) -> dict:
     """Of every (gamma / s, s_d, s) its arm, and what its chains did (`moments_of_chains`), ``square`` and ``jump`` in
@@ -217,8 +216,9 @@ def _measured(
     The scale is s in units of 1 / ``root_trace``, the root of the trace of -log pi's Hessian: there log pi changes by
     about 1, of a random walk, for any D. ``long`` is the most steps of chains at the scales ``long_at``.
     """
-    depends_on = {"target": model.name, "data": model.checksum, "seed": seed, "settings": dict(settings)}
-    common = {"steps": settings["steps"], "warmup": settings["warmup"], "seed": seed, **units}
+    model = task.model
+    depends_on = {"target": model.name, "data": model.checksum, "settings": dict(settings)}
+    common = {"steps": settings["steps"], "warmup": settings["warmup"], "seed": task.seed, **units}
     is_decided = partial(verdicts.is_decided, starts_are_exact=model.n_data == 1, must_settle=must_settle)
     found = []
     for ratio, along, scale in product(
@@ -233,9 +233,9 @@ def _measured(
             "is_decided": partial(is_decided, longest=most),
             "replicate": f"adam_mcmc {name}",
         }
-        make = partial(moments_of_chains, model, SAMPLER, arm, starts, **common, **own)
-        record = parts.once(name, depends_on, make)
-        parts.report(f"{name}: acceptance {np.mean(record['acceptance']):.3f}")
+        make = partial(moments_of_chains, model, task.sampler, arm, starts, **common, **own)
+        record = task.once(name, make, **depends_on)
+        task.report(f"{name}: acceptance {np.mean(record['acceptance']):.3f}")
         found.append({**cell, "arm": arm.to_record(), **record})
     about = {"dimension": model.dimension, "n_data": model.n_data, "warmup": settings["warmup"]}
     return {**about, "cells": found}

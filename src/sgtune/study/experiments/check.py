@@ -10,12 +10,12 @@ from sgtune.sampling.budget import Budget
 from sgtune.sampling.chain import sample
 from sgtune.sampling.diagnosis import parameter_names
 from sgtune.study.pipeline.parts import Task
+from sgtune.study.pipeline.plan import CHECKED_CHAINS
 from sgtune.support.errors import InputError
 
 FIRST = "mamba"
 """The tuner whose arm is checked, if it chose one; otherwise the first that did."""
 
-CHAINS = 4
 MOST = 1_000
 """So many parameters, the worst, are kept."""
 
@@ -39,7 +39,7 @@ def check_tuned(
         no tuner found an arm, or the chains have too few finite draws.
     """
     found = sorted((one for one in tuned if one["best"]), key=lambda one: one["tuner"] != FIRST)
-    about = {"tuner": found[0]["tuner"] if found else FIRST, "chains": CHAINS}
+    about = {"tuner": found[0]["tuner"] if found else FIRST, "chains": CHECKED_CHAINS}
     about["dimension"] = task.model.dimension
     if not found:
         return {**about, "arm": None, "n_samples": 0, "warnings": ["no tuner found an arm"], "parameters": []}
@@ -48,7 +48,7 @@ def check_tuned(
     model = task.model if system is None else task.model.original
     options = {"budget": Budget(seconds=section["seconds"]), "kept_draws": section["kept_draws"]}
     options |= {"preconditioner": "none" if system is None else system, "cost": task.cost, "seed": task.seed}
-    run = sample(model, task.sampler, **arm, replicate="check", chains=CHAINS, **options)
+    run = sample(model, task.sampler, **arm, replicate="check", chains=CHECKED_CHAINS, **options)
     about |= {"arm": arm.to_record(), "n_samples": run[0].n_samples}
     try:
         checked = run.check(forecast=found[0].get("forecast"))

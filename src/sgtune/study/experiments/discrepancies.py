@@ -146,19 +146,15 @@ class Perturbation(NamedTuple):
     sizes: tuple[float, ...]
 
 
-def _standard(change: Callable[[Matrix, np.float32], Matrix]) -> Callable[..., tuple[Matrix, Matrix]]:
-    """Draws z of N(0, I), changed: x = change(z, size), score -x."""
-
-    def draw(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
-        positions = change(normals.noise, np.float32(size))
-        return positions, -positions
-
-    return draw
+def _standard(positions: Matrix) -> tuple[Matrix, Matrix]:
+    """Draws of N(0, I) that have been changed, and their scores -x."""
+    return positions, -positions
 
 
-def _first_times(noise: Matrix, size: np.float32) -> Matrix:
+def _coordinate(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
     """Only the first coordinate shrunk or stretched."""
-    return noise * np.where(np.arange(noise.shape[1]) == 0, size, np.float32(1))
+    is_first = np.arange(normals.noise.shape[1]) == 0
+    return _standard(normals.noise * np.where(is_first, np.float32(size), np.float32(1)))
 
 
 def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
@@ -169,7 +165,7 @@ def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
     coordinate. Above, they are in units of the marginal sds.
     """
     if normals.noise.shape[1] <= PAIRS_UP_TO:
-        return _standard(_first_times)(normals, size)
+        return _coordinate(normals, size)
     rest = 1.0 - CORRELATION
     positions = np.sqrt(rest, dtype=np.float32) * normals.noise
     positions += (np.sqrt(CORRELATION) * normals.common).astype(np.float32)[:, None]
@@ -195,9 +191,11 @@ def _weights(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
 WIDTHS = (0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)
 
 PERTURBATIONS = {
-    "width": Perturbation(_standard(lambda noise, size: size * noise), 1.0, WIDTHS),
-    "shift": Perturbation(_standard(np.add), 0.0, (0.1, 0.25, 0.5, 1.0, 2.0)),
-    "coordinate": Perturbation(_standard(_first_times), 1.0, WIDTHS),
+    "width": Perturbation(lambda normals, size: _standard(np.float32(size) * normals.noise), 1.0, WIDTHS),
+    "shift": Perturbation(
+        lambda normals, size: _standard(normals.noise + np.float32(size)), 0.0, (0.1, 0.25, 0.5, 1.0, 2.0)
+    ),
+    "coordinate": Perturbation(_coordinate, 1.0, WIDTHS),
     "direction": Perturbation(_direction, 1.0, (0.0, 0.25, 0.5, 0.75)),
     "weights": Perturbation(_weights, 0.5, (0.6, 0.7, 0.8, 0.9, 1.0)),
 }
