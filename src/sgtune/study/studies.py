@@ -59,9 +59,10 @@ def artifact(name: str) -> Artifact:
     return find(name).about
 
 
-def maker_of(about: Artifact, study: str) -> Callable:
-    """The function that makes an artifact of the study of this name."""
-    module, _, function = about.maker.partition(":")
+def maker_of(name: str) -> Callable:
+    """The function that makes the artifact of this name."""
+    about, study, form = find(name)
+    module, _, function = (about.maker or f"{form}s:{name}").partition(":")
     return getattr(import_module(f"sgtune.study.{STUDIES[study].package or study}.{module}"), function)
 
 
@@ -113,7 +114,7 @@ def _made(name: str, form: str, inputs: Iterable[str | Path]) -> tuple[object, d
     if own != form:
         raise InputError(f"{form}: {name!r} is not allowed; it is a {own}")
     records = records_of(load_records(inputs, STUDIES[study].kinds), about)
-    maker = maker_of(about, study)
+    maker = maker_of(name)
     try:
         return maker(records, **about.options), summarise(provenances(records))
     except DataError as error:

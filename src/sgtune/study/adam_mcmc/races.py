@@ -52,12 +52,8 @@ def least_costs(
 def _race(
     task: Task, judge: str, replicate: int, *, seconds: float, horizon: float, pruning_rate: int
 ) -> dict:
-    """Successive halving of all arms of the grid: ``judge``, ``replicate`` and ``best`` (None: every arm diverged).
-
-    Args:
-        seconds: R, the budget of the arm that runs longest.
-        horizon: seconds of the run that is planned with the chosen arm; the default tuner's judge looks ahead to it.
-    """
+    """Successive halving of all arms of the grid: ``judge``, ``replicate`` and ``best`` (None: every arm diverged). The
+    arm that runs longest has so many ``seconds``; the default tuner's judge looks ahead to the ``horizon``."""
 
     def run() -> dict:
         tuner = Halving(judge=JUDGES[judge](), pruning_rate=pruning_rate, grid=as_grid(task.grid))

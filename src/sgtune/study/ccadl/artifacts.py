@@ -42,33 +42,25 @@ DRBM = "Discriminative RBM"
 BY_SETTING = {"rows": ("sampler", "metric"), "columns": ("detail",), "stub": {"metric": "Number"}}
 
 TABLES: dict[str, Artifact] = {
-    "normal": Artifact(
-        "tables:normal", ("normal", "published"), f"{NORMAL}: errors and autocorrelation times", **BY_SETTING
-    ),
-    "normal_details": Artifact(
-        "tables:normal_details", ("normal",), f"{NORMAL}: causes of the errors", **BY_SETTING
-    ),
+    "normal": Artifact(("normal", "published"), f"{NORMAL}: errors and autocorrelation times", **BY_SETTING),
+    "normal_details": Artifact(("normal",), f"{NORMAL}: causes of the errors", **BY_SETTING),
     "logistic_convergence": Artifact(
-        "tables:logistic_convergence",
         ("logistic_curves", "logistic_draws"),
         f"{LOGISTIC}: passes until predictions are good",
         **BY_SETTING,
     ),
     "logistic_errors": Artifact(
-        "tables:logistic_errors",
         ("logistic_draws", "logistic_reference"),
         f"{LOGISTIC}: errors of long chains",
         **BY_SETTING,
     ),
     "drbm_sets": Artifact(
-        "tables:drbm_sets",
         ("map", "published"),
         f"{DRBM}: the data sets",
         rows=("model", "detail"),
         stub={"model": "Data set", "detail": "Whose"},
     ),
     "drbm_errors": Artifact(
-        "tables:drbm_errors",
         ("drbm", "map"),
         f"{DRBM}: test errors",
         **(BY_SETTING | {"rows": ("model", "sampler", "metric")}),
@@ -77,19 +69,17 @@ TABLES: dict[str, Artifact] = {
 """By name, in the order of print."""
 
 FIGURES: dict[str, Artifact] = {
-    "normal_densities": Artifact("figures:normal_densities", ("normal",), f"{NORMAL}: marginal densities"),
+    "normal_densities": Artifact(("normal",), f"{NORMAL}: marginal densities"),
     "logistic_regression": Artifact(
-        "figures:logistic_regression",
         ("logistic_curves", "logistic_draws", "logistic_reference"),
         f"{LOGISTIC}: convergence and marginals",
     ),
-    "drbm_curves": Artifact("figures:drbm_curves", ("drbm", "map"), f"{DRBM}: test error against passes"),
+    "drbm_curves": Artifact(("drbm", "map"), f"{DRBM}: test error against passes"),
 }
 """By name, in the order of print."""
 
 STUDY = Study(
     "CCAdL",
-    ("normal", "logistic_curves", "logistic_draws", "logistic_reference", "drbm", "map", "published"),
     TABLES,
     FIGURES,
     names={name: entry.label for name, entry in METHODS.items()} | SETS | {"nuts": "NUTS", "map": "MAP"},

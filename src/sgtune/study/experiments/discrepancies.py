@@ -109,8 +109,6 @@ def measure_widths(
     return rows
 
 
-# --- the errors that a judge sees ---
-
 CORRELATION = 0.9
 """Correlation c between any two coordinates of the correlated target: its common mode has variance 1 - c + c D, all
 other directions 1 - c."""

@@ -292,9 +292,6 @@ def _claim(snakemake) -> None:
 
     The locks are files in `LOCKS`, named after the jobs' logs, and name their owners. They are none of the job's own
     files, because a Snakemake that is started again deletes these.
-
-    Raises:
-        InputError: another process has the lock.
     """
     if not snakemake.log:
         return
