@@ -155,10 +155,11 @@ def make_figure(
         InputError: there is no such figure.
         DataError: its records are missing.
     """
-    from sgtune.study.report.style import save_figure
+    from sgtune.study.report.style import save_figure, theme
     from sgtune.study.report.table import Caption, html_page
 
-    figure, sources = _made(name, "figure", inputs)
+    with theme():
+        figure, sources = _made(name, "figure", inputs)
     title = artifact(name).title
     save_figure(figure, title=title, sources=sources, **files)
     # From its element on: the lines above it are of an SVG that is a file of its own.

@@ -14,7 +14,7 @@ from sgtune.study.adam_mcmc.verdicts import squares_cause, t_quantile
 from sgtune.study.catalogue import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from sgtune.study.report.labels import MODELS, label
 from sgtune.study.report.records import Records, mean_of, required
-from sgtune.study.report.style import INK, WIDTH, legend_below, log_error, log_ticks, panels, styled
+from sgtune.study.report.style import INK, WIDTH, legend_below, log_error, log_ticks, panels
 
 RATIOS = (
     {"color": BLUE, "linestyle": "-", "marker": "o"},
@@ -60,7 +60,6 @@ def _with_half_width(values: Sequence[float]) -> tuple[float, float]:
     return mean, se * t_quantile(len(values)) if se else 0.0
 
 
-@styled
 def adam_acceptance_curves(records: Records) -> Figure:
     """A column per target: acceptance and E x^2 against s, a row each per s_d, a line per gamma / s, with 95% t
     intervals. No E x^2 of chains that are stuck or too slow, or that start from approximate draws."""
@@ -107,7 +106,6 @@ def _draw_line(axis: Axes, cells: Sequence[Mapping], key: str, look: Mapping) ->
         axis.errorbar(scales, means, yerr=widths, linewidth=1.1, markersize=2.5, **look)
 
 
-@styled
 def adam_bias_curves(records: Records) -> Figure:
     """A panel per D: |E x^2 - 1| against gamma / s in log scale, a line per variant, with 95% t intervals, and their
     half-widths: what exact draws could show. Points of chains that are stuck or too slow are left out."""
@@ -159,7 +157,6 @@ def _draw_bias(axis: Axes, own: list[tuple[float, float, float]], color: str, ma
         axis.plot([ratio], [size], color=color, marker=marker, **look)
 
 
-@styled
 def adam_distances(records: Records) -> Figure:
     """Total variation against the number of steps, in log scale, with the floors of the histograms and fitted lines: a
     panel of the curves that fall fast, and one of the curve that needs more steps."""

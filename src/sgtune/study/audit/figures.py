@@ -22,7 +22,6 @@ from sgtune.study.report.style import (
     log_ticks,
     panels,
     sampler_rows,
-    styled,
     tuner_style,
 )
 
@@ -73,7 +72,6 @@ def _rows(records: Records) -> Iterator[dict]:
         }
 
 
-@styled
 def limits(records: Records) -> Figure:
     """A row of panels per model with a reference, and in each a row per sampler; means over runs with a bar of two
     standard errors. Chains that diverged are left out."""

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from sgtune.study.ccadl.artifacts import METHODS, SETS
 from sgtune.study.ccadl.tables import in_print_order, pooled, setting
 from sgtune.study.report.records import Records, required
-from sgtune.study.report.style import INK, WIDTH, legend_below, panels, styled
+from sgtune.study.report.style import INK, WIDTH, legend_below, panels
 
 THIN = 0.5
 """Width of the lines of what some runs of several have, because the others diverged."""
@@ -38,7 +38,6 @@ def _legend(figure: Figure, records: Sequence[dict], others: Mapping[str, Mappin
     legend_below(figure, handles, columns, handlelength=2.6)
 
 
-@styled
 def normal_densities(records: Records) -> Figure:
     """Densities of both parameters: a column per (h, A), a line per sampler, the peak in the inset."""
     found = in_print_order(required(records, "normal"))
@@ -108,7 +107,6 @@ def _values(record: Mapping, key: str) -> list[float]:
     return list(dict.fromkeys(cell[key] for cell in record["cells"]))
 
 
-@styled
 def logistic_regression(records: Records) -> Figure:
     """A column per h: test log-likelihood against passes, a row per A, and below them 95% ellipses at one A."""
     curves, draws = (in_print_order(required(records, f"logistic_{kind}")) for kind in ("curves", "draws"))
@@ -170,7 +168,6 @@ def ellipse_of(
     return mean + np.sqrt(COVERED) * circle @ np.linalg.cholesky(covariance).T
 
 
-@styled
 def drbm_curves(records: Records) -> Figure:
     """Test error of averaged predictions against passes: a row per data set and A, a column per h."""
     found = [record for record in in_print_order(required(records, "drbm")) if not record["missing"]]

@@ -31,7 +31,6 @@ from sgtune.study.report.style import (
     log_ticks,
     panels,
     sampler_rows,
-    styled,
     tuner_style,
 )
 from sgtune.study.report.table import AT_CAP, DAGGER, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
@@ -127,7 +126,6 @@ def _say_empty(axis: Axes, without_ticks: Axis, words: str = "no finite value", 
     axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=INK, **look)
 
 
-@styled
 def estimates(records: Records, *, varied: str) -> Figure:
     """KSD against the ``step_size`` or the ``batch_size``, estimated in four ways (paper, Figs. 1 and 2)."""
     found = required(records, "estimates")
@@ -223,7 +221,6 @@ def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
         log_ticks(axis.yaxis)
 
 
-@styled
 def run_time(records: Records, *, metric: str) -> Figure:
     """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5)."""
     found = required(records, "evaluation")
@@ -252,7 +249,6 @@ def run_time(records: Records, *, metric: str) -> Figure:
     return figure
 
 
-@styled
 def widths(records: Records) -> Figure:
     """Discrepancy of draws that are too narrow or wide, over the value of exact draws; the lowest is ringed."""
     found = required(records, "widths")
@@ -294,7 +290,6 @@ def shown_points(dimension: int, counts: set[int]) -> int:
     return min(sorted(counts), key=lambda n: abs(np.log(n / usual)))
 
 
-@styled
 def sensitivity(records: Records, *, statistic: str, disturbances: Sequence[str]) -> Figure:
     """Signal over noise of one statistic, a line per judge: a column per disturbance and a row per dimension; of a
     single disturbance the dimensions side by side."""
@@ -369,11 +364,6 @@ def regret_dots(records: Records) -> Figure:
         own = [record for record in found if record["model"] == model]
         which = (f"{losses_of(own[0])[0]}_over_oracle", after(seconds_of(own)[-1]))
         shown[model] = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == which]
-    return _dots(shown)
-
-
-@styled
-def _dots(shown: Mapping[str, Sequence[Cell]]) -> Figure:
     cells = [cell for own in shown.values() for cell in own]
     samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
     at_test_set = {cell.tuner: cell.at_test_set for cell in cells if cell.tuner not in COMPARED_ARMS}

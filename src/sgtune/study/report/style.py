@@ -127,7 +127,7 @@ def label_ends(axis: Axes, lines: Sequence[Line2D], *, place: int = -1, gap: flo
 
 
 @contextmanager
-def _theme() -> Iterator[None]:
+def theme() -> Iterator[None]:
     """Seaborn's theme for papers and `RC`; the caller's settings are restored afterwards.
 
     The font comes with Matplotlib, so every machine draws the same letters. Seaborn would also redefine the letters of
@@ -155,10 +155,6 @@ def compact_svg(text: str) -> str:
     return re.sub(r"\n\s+", "\n", PLACES.sub(shorter, text))
 
 
-styled = _theme()
-"""Decorates a maker that draws under `_theme`."""
-
-
 def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path, sources: dict) -> None:
     """The figure as SVG and PDF, with ``sources`` (`provenance.summarise`) as JSON in the Description of the one
     and the Subject of the other. Neither holds the date of drawing: the same records give the same bytes. Figures of
@@ -167,7 +163,7 @@ def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path,
     creator = f"sgtune, seaborn {sns.__version__}, Matplotlib {matplotlib.__version__}"
     own = {"svg": {"Description": account, "Date": None}}
     own["pdf"] = {"Subject": account, "CreationDate": None, "ModDate": None}
-    with _theme():
+    with theme():
         if sources.get("run") == [SMALL]:
             figure.suptitle("small budgets", x=0.995, ha="right", fontsize=7, color=INK)
         for kind, target in {"svg": svg, "pdf": pdf}.items():
