@@ -78,7 +78,6 @@ def cost(records: Records) -> list[Cell]:
         for metric, value in values.items():
             cells.append(Cell(model, row["sampler"], "", metric, value=value, detail=detail))
     return cells
-    return cells
 
 
 def tuning(records: Records, *, what: str) -> list[Cell]:
