@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import exp, hypot, log
 from operator import attrgetter, itemgetter
+from statistics import fmean
 
 from sgtune.study.report.means import SOURCES, mark_best, metric_of
 from sgtune.study.report.records import Records, finite, grouped, mean_of, required
