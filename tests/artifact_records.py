@@ -1,7 +1,6 @@
 """The result files of a small run, as its jobs write them, for the tests of tables and figures."""
 
 import math
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +12,7 @@ from config_files import valid
 from sgtune.study import catalogue
 from sgtune.study.report.records import load_records
 from sgtune.study.report.records import records_of as belonging
-from sgtune.study.studies import STUDIES, artifact
+from sgtune.study.studies import STUDIES, artifact, maker_of
 from sgtune.support.files import write_json
 
 PUBLISHED = Path(__file__).parents[1] / "workflow/resources/published.csv"
@@ -362,9 +361,7 @@ def make_records(*arguments, **options):
 def make(name, records):
     """The cells of a table, or the figure, of the main study."""
     about = artifact(name)
-    module, _, function = about.maker.partition(":")
-    maker = getattr(import_module(f"sgtune.study.mamba.{module}"), function)
-    return maker(belonging(records, about), **about.options)
+    return maker_of(name)(belonging(records, about), **about.options)
 
 
 def record_of(records, model, sampler, tuner, kind="evaluation"):

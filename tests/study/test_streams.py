@@ -41,7 +41,7 @@ def race(task):
 def race_posterior(task):
     section = {"gradients": 1_000, "horizon": 1_000}
     for replicate in range(REPLICATES):
-        _tuned(task.model, "sgld", TRUTH, section, "heuristic", "none", replicate, task.seed)
+        _tuned(task, TRUTH, section, "heuristic", "none", replicate)
 
 
 # By experiment, the shapes of its arms: each replicate has an ensemble of each.

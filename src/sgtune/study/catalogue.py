@@ -39,20 +39,6 @@ class ModelEntry(NamedTuple):
     in_paper: bool = True
 
 
-def _n_ratings(data: Mapping) -> int:
-    n_ratings = 100_000 if data["simulated"] is None else data["simulated"]
-    return n_ratings - n_ratings // 5
-
-
-def _n_images(data: Mapping) -> int:
-    return 60_000 if data["simulated"] is None else data["simulated"]
-
-
-def _n_weights(data: Mapping) -> int:
-    """Weights and biases of two layers: from 784 pixels to the hidden units, and from these to 10 classes."""
-    return (784 + 1) * data["n_hidden"] + (data["n_hidden"] + 1) * 10
-
-
 MODELS: dict[str, ModelEntry] = {
     "logistic": ModelEntry(
         "Logistic regression",
@@ -67,7 +53,7 @@ MODELS: dict[str, ModelEntry] = {
         "PMF",
         "sgtune.study.posteriors.pmf:load",
         "regression",
-        _n_ratings,
+        lambda data: (n_ratings := data["simulated"] or 100_000) - n_ratings // 5,
         lambda data: 52_580 if data["simulated"] is None else None,
         ("functional_error", "relative_sd_error"),
         ("rmse",),
@@ -76,8 +62,9 @@ MODELS: dict[str, ModelEntry] = {
         "Neural network",
         "sgtune.study.posteriors.bnn:load",
         "classification",
-        _n_images,
-        _n_weights,
+        lambda data: data["simulated"] or 60_000,
+        # Weights and biases of two layers: from 784 pixels to the hidden units, and from these to 10 classes.
+        lambda data: (784 + 1) * data["n_hidden"] + (data["n_hidden"] + 1) * 10,
         ("log_loss", "brier"),
         ("log_loss", "brier"),
         out_of_distribution=True,

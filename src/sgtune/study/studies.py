@@ -20,7 +20,7 @@ from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import load_records, provenances, records_of
 from sgtune.study.user_posteriors.artifacts import STUDY as POSTERIORS
 from sgtune.support.errors import DataError, InputError, check_choice
-from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
+from sgtune.support.files import atomic_write, write_json
 
 MAIN = "mamba"
 """The study that a run makes by default."""
@@ -59,9 +59,10 @@ def artifact(name: str) -> Artifact:
     return find(name).about
 
 
-def maker_of(about: Artifact, study: str) -> Callable:
-    """The function that makes an artifact of the study of this name."""
-    module, _, function = about.maker.partition(":")
+def maker_of(name: str) -> Callable:
+    """The function that makes the artifact of this name."""
+    about, study, form = find(name)
+    module, _, function = (about.maker or f"{form}s:{name}").partition(":")
     return getattr(import_module(f"sgtune.study.{STUDIES[study].package or study}.{module}"), function)
 
 
@@ -113,7 +114,7 @@ def _made(name: str, form: str, inputs: Iterable[str | Path]) -> tuple[object, d
     if own != form:
         raise InputError(f"{form}: {name!r} is not allowed; it is a {own}")
     records = records_of(load_records(inputs, STUDIES[study].kinds), about)
-    maker = maker_of(about, study)
+    maker = maker_of(name)
     try:
         return maker(records, **about.options), summarise(provenances(records))
     except DataError as error:
@@ -135,9 +136,8 @@ def make_table(name: str, inputs: Iterable[str | Path], caption: str, **files: s
     if not cells:
         raise DataError(f"{name}: no record belongs to it; it needs at least one")
     about, study, _ = find(name)
-    write_table(
-        frame_of(cells), about, Caption(caption), describe(sources), names=STUDIES[study].names, **files
-    )
+    names = STUDIES[study].names
+    write_table(frame_of(cells), about, Caption(caption), describe(sources), names, **files)
     # A run's files agree on these.
     of_run = {key: values[0] if len(values := sources[key]) == 1 else None for key in ("run", "seed")}
     about_table = {"table": name, "provenance": started.finish() | of_run, "sources": sources}
@@ -155,10 +155,11 @@ def make_figure(
         InputError: there is no such figure.
         DataError: its records are missing.
     """
-    from sgtune.study.report.style import save_figure
+    from sgtune.study.report.style import save_figure, theme
     from sgtune.study.report.table import Caption, html_page
 
-    figure, sources = _made(name, "figure", inputs)
+    with theme():
+        figure, sources = _made(name, "figure", inputs)
     title = artifact(name).title
     save_figure(figure, title=title, sources=sources, **files)
     # From its element on: the lines above it are of an SVG that is a file of its own.
@@ -166,19 +167,3 @@ def make_figure(
     page = html_page(title, element + rest, Caption(caption).paragraphs, describe(sources))
     with atomic_write(html) as path:
         path.write_text(page, encoding="utf-8")
-
-
-def lay_out_published(folder: Path, captions: Mapping[str, object]) -> None:
-    """Write the page of a published run again, from its CSVs, with today's ``captions`` (`read_captions`), and with it
-    the manifest, of the files that are there, and the index beside it."""
-    from sgtune.study.report.publish import COPIED, INDEX, page_of, write_index
-
-    manifest = read_json(folder / "manifest.json")
-    files = [path for path in sorted(folder.glob("*/*")) if path.suffix in COPIED]
-    tables = [path.stem for path in files if path.suffix == ".csv"]
-    manifest["files"] = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
-    manifest["sources"] = {name: own for name, own in manifest["sources"].items() if name in tables}
-    write_json(folder / "manifest.json", manifest)
-    study = STUDIES[find(tables[0]).study]
-    (folder / INDEX).write_text(page_of(folder, study, captions), encoding="utf-8")
-    write_index(folder.parent)

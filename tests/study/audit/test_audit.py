@@ -12,8 +12,8 @@ from sgtune import CostTable
 from sgtune.stein import fssd_at, optimise_locations
 from sgtune.study.audit import runs
 from sgtune.study.audit.artifacts import DEFECTS, audited, settings_of, tuners_with
+from sgtune.study.audit.claims import defects
 from sgtune.study.audit.runs import audit_sampler, fssd_u_statistic, with_defect
-from sgtune.study.audit.tables import defects
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.experiments.evaluate import evaluate_tuned
 from sgtune.study.experiments.tune import chosen_arms, tune_sampler

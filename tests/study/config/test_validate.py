@@ -13,7 +13,8 @@ from snakemake.utils import update_config
 
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.config.schema import entries
-from sgtune.study.config.validate import exit_unless_startable, overridden, validate_config
+from sgtune.study.config.validate import overridden, validate_config
+from sgtune.study.pipeline.job import exit_unless_startable
 from sgtune.study.pipeline.plan import check_costs
 from sgtune.support.errors import InputError
 

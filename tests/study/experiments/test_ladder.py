@@ -124,7 +124,8 @@ def test_a_record_has_every_arm_what_each_tuner_chose_and_counts_the_edges(monke
     for name in ("first", "last"):
         monkeypatch.setitem(TUNERS, name, type(name, (Takes,), {"name": name})())
     tuners = ["mamba-ksd-scaled", "heuristic", "first", "last"]
-    record = ladder.ladder_runs("axis", DIMENSION, "sgld", {"tuners": tuners, **SECTION})
+    section = {"tuners": tuners, **SECTION}
+    record = ladder.ladder_runs("axis", DIMENSION, "sgld", section, seed=0, report=print)
     arms = make_arms(ladder.N_DATA, "sgld", **ladder.grid_of())
     held = [Arm(**{name: one[name] for name in ("step_size", "batch_size")}) for one in record["arms"]]
     assert held[: len(arms)] == arms

@@ -5,7 +5,7 @@ from small_models import gaussian_model
 
 from sgtune.sampling.budget import CostTable
 from sgtune.study.experiments.check import check_tuned
-from sgtune.study.mamba.own import MOST, check, errors
+from sgtune.study.mamba.accuracy import MOST_CHECKED, own_check, own_errors
 from sgtune.study.pipeline.parts import Task
 from sgtune.study.report.table import DASH, NO_ARM
 
@@ -17,19 +17,19 @@ def checked(**changes):
 def test_the_check_has_the_worst_parameters_and_nuts_where_it_has_run():
     row = {"sd_ratio": 1.5, "sd_ratio_se": 0.1, "virial": 2.25, "mean_error": 0.0, "mean_error_se": 0.02}
     row |= {"ess": 900.0, "rhat": 1.01, "mean": 3.0, "sd": 2.0, "problems": "too wide"}
-    rows = [row | {"parameter": f"x[{i}]"} for i in range(MOST + 5)]
-    cells = {(cell.detail, cell.metric): cell for cell in check({"checks": [checked(parameters=rows)]})}
-    assert list(dict.fromkeys(detail for detail, _ in cells)) == [f"x[{i}]" for i in range(MOST)]
+    rows = [row | {"parameter": f"x[{i}]"} for i in range(MOST_CHECKED + 5)]
+    cells = {(cell.detail, cell.metric): cell for cell in own_check({"checks": [checked(parameters=rows)]})}
+    assert list(dict.fromkeys(detail for detail, _ in cells)) == [f"x[{i}]" for i in range(MOST_CHECKED)]
     assert cells["x[0]", "check_sd_ratio"].shown == "1.50 ± 0.10"
     assert cells["x[0]", "check_problems"].shown == "too wide"
     assert ("x[0]", "check_nuts_mean") not in cells
     with_nuts = checked(parameters=[rows[0] | {"nuts_mean": 2.5, "nuts_sd": 1.0}])
-    assert {cell.metric: cell.value for cell in check({"checks": [with_nuts]})}["check_nuts_mean"] == 2.5
+    assert {cell.metric: cell.value for cell in own_check({"checks": [with_nuts]})}["check_nuts_mean"] == 2.5
 
 
 def test_a_sampler_without_an_arm_or_draws_says_so():
     lost = [checked(arm=None), checked(sampler="sghmc")]
-    assert [(cell.sampler, cell.shown) for cell in check({"checks": lost})] == [
+    assert [(cell.sampler, cell.shown) for cell in own_check({"checks": lost})] == [
         ("sgld", NO_ARM),
         ("sghmc", DASH),
     ]
@@ -60,6 +60,6 @@ def test_metrics_that_no_run_has_are_left_out():
     row = {name: value for name, value in row.items() if not name.startswith(("xi", "ksd_scaled"))}
     row |= {"brier": None}
     record = {"model": "own", "sampler": "sgld", "tuner": "mamba", "arms": [{}], "best": {}, "table": [row]}
-    found = {cell.metric for cell in errors({"evaluation": [record]})}
+    found = {cell.metric for cell in own_errors({"evaluation": [record]})}
     assert {"relative_sd_error_x100", "accuracy_percent", "log_loss", "n_samples"} <= found
     assert not {"xi_white_x100", "ksd_scaled", "brier", "rmse"} & found

@@ -6,21 +6,25 @@ from pathlib import Path
 import pytest
 
 from sgtune.study.report.publish import (
+    COPIED,
     IN_README,
+    INDEX,
     checksums,
     compare,
     origin_of,
+    page_of,
     publish,
     published_folder,
     read_captions,
     show_results,
     sums_of_run,
     verify,
+    write_index,
 )
 from sgtune.study.report.table import COLUMNS, Caption, read_frame
-from sgtune.study.studies import STUDIES, lay_out_published
+from sgtune.study.studies import STUDIES, find
 from sgtune.support.errors import DataError
-from sgtune.support.files import read_json, write_json
+from sgtune.support.files import file_sha256, read_json, write_json
 
 ROOT = Path(__file__).parents[3]
 CAPTIONS = {name: Caption(f"What {name} shows.\n---\nIts notes.") for name in ("headline", "regret_dots")}
@@ -162,6 +166,20 @@ def test_readme_shows_the_published_run_and_nothing_else(tmp_path):
     readme = Path(shutil.copy(ROOT / "README.md", tmp_path / "README.md"))
     show_results(readme, published_folder(tmp_path))
     assert readme.read_text(encoding="utf-8") == (ROOT / "README.md").read_text()
+
+
+def lay_out_published(folder, captions):
+    """Write the page of a published run again, from its CSVs, with today's captions, and with it the manifest, of the
+    files that are there, and the index beside it."""
+    manifest = read_json(folder / "manifest.json")
+    files = [path for path in sorted(folder.glob("*/*")) if path.suffix in COPIED]
+    tables = [path.stem for path in files if path.suffix == ".csv"]
+    manifest["files"] = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
+    manifest["sources"] = {name: own for name, own in manifest["sources"].items() if name in tables}
+    write_json(folder / "manifest.json", manifest)
+    study = STUDIES[find(tables[0]).study]
+    (folder / INDEX).write_text(page_of(folder, study, captions), encoding="utf-8")
+    write_index(folder.parent)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -71,7 +71,7 @@ def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives_
 def test_an_artifact_has_the_records_of_its_kinds_its_model_and_its_tuners():
     own = {"model": "pmf", "tuner": "grid"}
     records = {"tuning": [own, own | {"tuner": "theory"}, own | {"model": "bnn"}], "cost": [{"model": "pmf"}]}
-    about = Artifact("", ("tuning", "regret"), "", model="pmf", without=("theory",))
+    about = Artifact(("tuning", "regret"), "", model="pmf", without=("theory",))
     assert records_of_artifact(records, about) == {"tuning": [own], "regret": []}
     with pytest.raises(DataError, match=r"^no regret records; it needs at least one$"):
         required(records_of_artifact(records, about), "regret")

@@ -9,12 +9,12 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from sgtune.study.catalogue import TUNERS
-from sgtune.study.report.style import log_ticks, save_figure, styled, tuner_style
+from sgtune.study.report.style import log_ticks, save_figure, theme, tuner_style
 
 SOURCES = {"files": 3, "commit": ["0123456789"]}
 
 
-@styled
+@theme()
 def drawn(records, *, low=1.0, high=100.0):
     figure = Figure(layout="constrained")
     axis = figure.subplots()

@@ -76,7 +76,7 @@ CELLS = [
     replace(GRID, value=54_046, finite=1, detail="paper", span=(3, 4), text="a|<b>\nc"),
     Cell("logistic", "sgnht", "mamba-ksd", "ksd", 4.0, best=True, finite=2, replicates=2, detail="ours"),
 ]
-ABOUT = Artifact("", (), "T & U", rows=("tuner",), columns=("sampler", "detail"), stub={"tuner": "Who"})
+ABOUT = Artifact((), "T & U", rows=("tuner",), columns=("sampler", "detail"), stub={"tuner": "Who"})
 
 
 def test_columns_of_two_levels_stand_in_the_order_of_print():
@@ -99,7 +99,7 @@ def test_parts_of_a_detail_are_fields_and_metrics_stand_in_the_order_in_which_th
         Cell("", "", "", metric, value, detail=f"h = {h}, A = {a}")
         for value, (h, a, metric) in enumerate([(9, 1, "rmse"), (9, 10, "rmse"), (10, 1, "ksd")])
     ]
-    about = Artifact("", (), "", rows=("metric", "A"), columns=("h",), parts=("h", "A"))
+    about = Artifact((), "", rows=("metric", "A"), columns=("h",), parts=("h", "A"))
     table = lay_out(frame_of(cells), about)
     assert list(table.index) == [("RMSE", "A = 1"), ("RMSE", "A = 10"), ("KSD", "A = 1")]
     assert list(table.columns) == [("h = 9",), ("h = 10",)]
@@ -137,7 +137,7 @@ def test_a_cell_that_only_fills_a_place_in_an_old_file_leaves_no_row_but_keeps_t
     lines = ["l,s,t,rmse,,,,,,,,0,0,False,False,–", "l,s,t,ksd,,1,,,,,,1,1,False,False,1.00"]
     lines += ["l,s,u,rmse,,1,,,,,,1,1,False,False,1.00"]
     (tmp_path / "t.csv").write_text("\n".join([",".join(COLUMNS), *lines]))
-    about = Artifact("", (), "", rows=("tuner",), columns=("metric",))
+    about = Artifact((), "", rows=("tuner",), columns=("metric",))
     table = lay_out(read_frame(tmp_path / "t.csv"), about)
     assert list(table.columns) == [("RMSE",), ("KSD",)]
     assert table.isna().to_numpy().tolist() == [[True, False], [False, True]]

@@ -18,10 +18,8 @@ NAMES = {
 
 STUDY = Study(
     label="AdamMCMC",
-    kinds=("acceptance", "bias", "distances", "races", "evaluations", "data"),
     tables={
         "adam_acceptance": Artifact(
-            "tables:adam_acceptance",
             ("acceptance",),
             title="AdamMCMC: acceptance with and without noise along the update",
             rows=("ratio", "along"),
@@ -30,7 +28,6 @@ STUDY = Study(
             parts=("ratio", "along", "scale"),
         ),
         "adam_bias": Artifact(
-            "tables:adam_bias",
             ("bias",),
             title="AdamMCMC: bias of the approximations",
             rows=("sampler", "metric"),
@@ -38,42 +35,31 @@ STUDY = Study(
             stub={"model": "Target", "sampler": "Variant", "metric": "γ / s ="},
         ),
         "adam_regret": Artifact(
-            "tables:adam_regret",
             ("races",),
             title="Samplers with a Metropolis test: regret of their tuners",
             rows=("sampler", "tuner"),
-            columns=("metric",),
             stub={"tuner": "Chosen by"},
         ),
         "adam_choices": Artifact(
-            "tables:adam_choices",
             ("races",),
             title="Samplers with a Metropolis test: hyperparameters chosen",
             rows=("sampler", "tuner"),
-            columns=("metric",),
             stub={"tuner": "Judge"},
             is_prose=True,
         ),
         "adam_evaluation": Artifact(
-            "tables:adam_evaluation",
             ("evaluations",),
             title="AdamMCMC at equal seconds",
             rows=("sampler",),
-            columns=("metric",),
         ),
     },
     figures={
         "adam_acceptance_curves": Artifact(
-            "figures:adam_acceptance_curves",
             ("acceptance",),
             title="AdamMCMC: acceptance and width against the noise",
         ),
-        "adam_bias_curves": Artifact(
-            "figures:adam_bias_curves", ("bias",), title="AdamMCMC: bias against γ / s"
-        ),
-        "adam_distances": Artifact(
-            "figures:adam_distances", ("distances",), title="Total variation to the target against steps"
-        ),
+        "adam_bias_curves": Artifact(("bias",), title="AdamMCMC: bias against γ / s"),
+        "adam_distances": Artifact(("distances",), title="Total variation to the target against steps"),
     },
     names=NAMES,
 )

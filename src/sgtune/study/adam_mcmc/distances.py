@@ -196,7 +196,12 @@ def measure_distances(
     model, n_steps, bins = logistic_density_model(), settings["steps"], settings["bins"]
     # Bins of equal probability; the first and the last have no end.
     edges, target = logistic.ppf(np.arange(1, bins) / bins), np.full(bins, 1 / bins)
-    lines = [_line("mala-grid", _exact(n_steps), 1e-8)]
+    # MALA's distances by its transition matrix; the derivative of the log density is -tanh(x / 2).
+    grid, at_start = np.linspace(-REACH, REACH, N_POINTS), np.zeros(N_POINTS)
+    at_start[np.argmin(np.abs(grid - START))] = 1.0
+    matrix = mala_matrix(grid, logistic.logpdf(grid), -np.tanh(grid / 2), LINES["mala"][1]["step_size"])
+    on_grid = logistic.pdf(grid) / logistic.pdf(grid).sum()
+    lines = [_line("mala-grid", distances_of_matrix(matrix, at_start, on_grid, n_steps), 1e-8)]
     for name, (sampler, numbers) in LINES.items():
         n_chains, n_own, window = settings["chains"], n_steps, 1
         if name == SLOW_CURVE:
@@ -211,17 +216,6 @@ def measure_distances(
         report(f"{name}: {distances[-1]:.4f} after {n_own} steps; the floor is {floor:.4f}")
     common = {"chains": settings["chains"], "floor": monte_carlo_floor(target, settings["chains"])}
     return {**common, "bins": bins, "start": START, "lines": lines}
-
-
-def _exact(n_steps: int) -> Float[np.ndarray, " k"]:
-    """MALA's distances, by its transition matrix."""
-    grid = np.linspace(-REACH, REACH, N_POINTS)
-    start = np.zeros(N_POINTS)
-    start[np.argmin(np.abs(grid - START))] = 1.0
-    # The derivative of the log density is -tanh(x / 2).
-    matrix = mala_matrix(grid, logistic.logpdf(grid), -np.tanh(grid / 2), LINES["mala"][1]["step_size"])
-    target = logistic.pdf(grid)
-    return distances_of_matrix(matrix, start, target / target.sum(), n_steps)
 
 
 def _line(name: str, distances: Float[np.ndarray, " k"], floor: float, window: int = 1) -> dict:

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sgtune.study.adam_mcmc.artifacts import NAMES
-from sgtune.study.adam_mcmc.verdicts import mean_of, squares_cause, t_quantile
+from sgtune.study.adam_mcmc.verdicts import squares_cause, t_quantile
 from sgtune.study.catalogue import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from sgtune.study.report.labels import MODELS, label
-from sgtune.study.report.records import Records, required
-from sgtune.study.report.style import INK, WIDTH, log_error, log_ticks, styled
+from sgtune.study.report.records import Records, mean_of, required
+from sgtune.study.report.style import INK, WIDTH, legend_below, log_error, log_ticks, panels
 
 RATIOS = (
     {"color": BLUE, "linestyle": "-", "marker": "o"},
@@ -60,7 +60,6 @@ def _with_half_width(values: Sequence[float]) -> tuple[float, float]:
     return mean, se * t_quantile(len(values)) if se else 0.0
 
 
-@styled
 def adam_acceptance_curves(records: Records) -> Figure:
     """A column per target: acceptance and E x^2 against s, a row each per s_d, a line per gamma / s, with 95% t
     intervals. No E x^2 of chains that are stuck or too slow, or that start from approximate draws."""
@@ -70,8 +69,8 @@ def adam_acceptance_curves(records: Records) -> Figure:
     ratios = sorted({cell["drift_ratio"] for record in found for cell in record["cells"]})
     alongs = sorted({cell["directional_noise"] for cell in found[0]["cells"]})
     looks = dict(zip(ratios, RATIOS, strict=False))
-    figure = Figure(figsize=(WIDTH, 1.5 * 2 * len(alongs) + 0.8), layout="constrained")
-    axes = figure.subplots(2 * len(alongs), len(found), squeeze=False, sharex=True, sharey="row")
+    n_rows, shared = 2 * len(alongs), {"sharex": True, "sharey": "row"}
+    figure, axes = panels(n_rows, len(found), WIDTH, 1.5 * n_rows + 0.8, **shared)
     for column, record in zip(axes.T, found, strict=True):
         for along, rates, squares in zip(alongs, column, column[len(alongs) :], strict=False):
             for ratio, look in looks.items():
@@ -95,7 +94,7 @@ def adam_acceptance_curves(records: Records) -> Figure:
         axes[i, 0].set_ylabel(f"acceptance\ns_d = {along:g}")
         axes[len(alongs) + i, 0].set_ylabel(f"E x²\ns_d = {along:g}")
     handles = [Line2D([], [], label=f"γ / s = {ratio:g}", ms=3.5, **look) for ratio, look in looks.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=2.6)
+    legend_below(figure, handles, len(handles), handlelength=2.6)
     return figure
 
 
@@ -107,14 +106,12 @@ def _draw_line(axis: Axes, cells: Sequence[Mapping], key: str, look: Mapping) ->
         axis.errorbar(scales, means, yerr=widths, linewidth=1.1, markersize=2.5, **look)
 
 
-@styled
 def adam_bias_curves(records: Records) -> Figure:
     """A panel per D: |E x^2 - 1| against gamma / s in log scale, a line per variant, with 95% t intervals, and their
     half-widths: what exact draws could show. Points of chains that are stuck or too slow are left out."""
     [found] = required(records, "bias")
     dimensions = list(dict.fromkeys(cell["dimension"] for cell in found["cells"]))
-    figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
-    axes = figure.subplots(1, len(dimensions), squeeze=False, sharey=True)[0]
+    figure, [axes] = panels(1, len(dimensions), WIDTH, 2.9, sharey=True)
     for axis, dimension in zip(axes, dimensions, strict=True):
         floors: dict[float, list[float]] = {}
         for variant, (color, marker) in LOOKS.items():
@@ -141,13 +138,8 @@ def adam_bias_curves(records: Records) -> Figure:
         log_ticks(axis.xaxis)
     axes[0].set_ylabel("|E x² − 1|")
     axes[0].set_ylim(bottom=LEAST_SHOWN)
-    figure.legend(
-        *axes[0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=3,
-        handlelength=2.6,
-        title=f"{found['chains']} chains of {found['steps']:,} steps; more for the exact variant",
-    )
+    title = f"{found['chains']} chains of {found['steps']:,} steps; more for the exact variant"
+    legend_below(figure, axes[0].get_legend_handles_labels()[0], 3, handlelength=2.6, title=title)
     return figure
 
 
@@ -165,13 +157,11 @@ def _draw_bias(axis: Axes, own: list[tuple[float, float, float]], color: str, ma
         axis.plot([ratio], [size], color=color, marker=marker, **look)
 
 
-@styled
 def adam_distances(records: Records) -> Figure:
     """Total variation against the number of steps, in log scale, with the floors of the histograms and fitted lines: a
     panel of the curves that fall fast, and one of the curve that needs more steps."""
     [found] = required(records, "distances")
-    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    axes, handles = figure.subplots(1, 2, sharey=True), {}
+    (figure, [axes]), handles = panels(1, 2, WIDTH, 3.9, sharey=True), {}
     for axis, is_slow in zip(axes, (False, True), strict=True):
         panel = [line for line in found["lines"] if (line["name"] == SLOW_CURVE) == is_slow]
         for line in panel:
@@ -185,7 +175,7 @@ def adam_distances(records: Records) -> Figure:
     axes[0].set_yscale("log")
     axes[0].set_ylim(bottom=found["floor"] / 3)
     axes[0].set_ylabel("total variation to the target")
-    figure.legend(handles=handles.values(), loc="outside lower center", ncols=2, fontsize="small")
+    legend_below(figure, handles.values(), fontsize="small")
     return figure
 
 

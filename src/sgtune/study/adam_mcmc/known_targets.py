@@ -20,7 +20,7 @@ from sgtune.sampling.budget import batch_size_of
 from sgtune.sampling.lockstep import Lockstep, independent_chains
 from sgtune.study.adam_mcmc import verdicts
 from sgtune.study.experiments.ladder import with_mode_at_zero
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.support.randomness import named_seed
 
 SAMPLER = "adam-mcmc"
@@ -167,18 +167,11 @@ def acceptance_on_gaussian(dimension: int, settings: Mapping, parts: Parts, seed
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "starts", dimension))
     is_long, n_chains = dimension <= settings["long_up_to"], settings["replicates"]
     n_chains = n_chains if is_long else max(min(n_chains, 4), n_chains // 2)
-    found = _measured(
-        standard_normal(dimension),
-        settings,
-        rng.standard_normal((n_chains, dimension)),
-        root_trace=np.sqrt(dimension),
-        batch_size=1,
-        long=min(settings["steps_per_dimension"] * dimension, settings["most_steps"]),
-        long_at=settings["scales"] if is_long else [_fastest(settings["scales"])],
-        must_settle=is_long,
-        parts=parts,
-        seed=seed,
-    )
+    options = {"root_trace": np.sqrt(dimension), "batch_size": 1, "must_settle": is_long}
+    options["long"] = min(settings["steps_per_dimension"] * dimension, settings["most_steps"])
+    options["long_at"] = settings["scales"] if is_long else [_fastest(settings["scales"])]
+    task = Task(standard_normal(dimension), SAMPLER, seed=seed, parts=parts)
+    found = _measured(task, settings, rng.standard_normal((n_chains, dimension)), **options)
     return {"target": f"gaussian-{dimension}", **found}
 
 
@@ -189,20 +182,14 @@ def acceptance_on_posterior(model: Model, settings: Mapping, parts: Parts, seed:
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "starts", model.name))
     replaced = ("steps", "warmup", "drifts", "scales", "replicates")
     own = {**settings, **{key: settings[f"posterior_{key}"] for key in replaced}}
-    found = _measured(
-        model,
-        own,
-        mode + rng.standard_normal((own["replicates"], model.dimension)) @ factor.T,
-        # The covariance is factor @ factor.T.
-        sds=np.linalg.norm(factor, axis=1),
-        centre=mode,
-        root_trace=float(np.sqrt(np.sum(np.linalg.inv(factor) ** 2))),
-        batch_size=batch_size_of(settings["batch_fraction"], model.n_data),
-        long=settings["posterior_long"],
-        long_at=[_fastest(own["scales"])],
-        parts=parts,
-        seed=seed,
-    )
+    # The covariance is factor @ factor.T.
+    root_trace = float(np.sqrt(np.sum(np.linalg.inv(factor) ** 2)))
+    batch_size = batch_size_of(settings["batch_fraction"], model.n_data)
+    lengths = {"long": settings["posterior_long"], "long_at": [_fastest(own["scales"])]}
+    starts = mode + rng.standard_normal((own["replicates"], model.dimension)) @ factor.T
+    options = {"root_trace": root_trace, "batch_size": batch_size, **lengths}
+    units = {"sds": np.linalg.norm(factor, axis=1), "centre": mode}
+    found = _measured(Task(model, SAMPLER, seed=seed, parts=parts), own, starts, **options, **units)
     return {"target": model.name, **found}
 
 
@@ -212,7 +199,7 @@ def _fastest(scales: Sequence[float]) -> float:
 
 
 def _measured(
-    model: Model,
+    task: Task,
     settings: Mapping,
     starts: Float[np.ndarray, "w d"],
     *,
@@ -221,8 +208,6 @@ def _measured(
     long: int,
     long_at: Sequence[float],
     must_settle: bool = True,
-    parts: Parts,
-    seed: int,
     **units: Float[np.ndarray, " d"],
 ) -> dict:
     """Of every (gamma / s, s_d, s) its arm, and what its chains did (`moments_of_chains`), ``square`` and ``jump`` in
@@ -231,44 +216,29 @@ def _measured(
     The scale is s in units of 1 / ``root_trace``, the root of the trace of -log pi's Hessian: there log pi changes by
     about 1, of a random walk, for any D. ``long`` is the most steps of chains at the scales ``long_at``.
     """
-    depends_on = {"target": model.name, "data": model.checksum, "seed": seed, "settings": dict(settings)}
+    model = task.model
+    depends_on = {"target": model.name, "data": model.checksum, "settings": dict(settings)}
+    common = {"steps": settings["steps"], "warmup": settings["warmup"], "seed": task.seed, **units}
+    is_decided = partial(verdicts.is_decided, starts_are_exact=model.n_data == 1, must_settle=must_settle)
     found = []
     for ratio, along, scale in product(
         settings["drifts"], settings["directional_noises"], settings["scales"]
     ):
         cell = {"drift_ratio": ratio, "directional_noise": along, "scale": scale}
-        name = " ".join(f"{key}={value:g}" for key, value in cell.items())
-        arm = Arm(
-            step_size=ratio * scale / root_trace,
-            batch_size=batch_size,
-            noise_sd=scale / root_trace,
-            directional_noise=along,
-        )
+        name, s = " ".join(f"{key}={value:g}" for key, value in cell.items()), scale / root_trace
+        arm = Arm(ratio * scale / root_trace, batch_size, noise_sd=s, directional_noise=along)
         most = max(settings["steps"], long) if scale in long_at else settings["steps"]
-        make = partial(
-            moments_of_chains,
-            model,
-            SAMPLER,
-            arm,
-            starts,
-            seed=seed,
-            replicate=f"adam_mcmc {name}",
-            warmup=settings["warmup"],
-            steps=settings["steps"],
-            long=most,
-            is_decided=partial(
-                verdicts.is_decided,
-                longest=most,
-                starts_are_exact=model.n_data == 1,
-                must_settle=must_settle,
-            ),
-            **units,
-        )
-        own = parts.once(name, depends_on, make)
-        parts.report(f"{name}: acceptance {np.mean(own['acceptance']):.3f}")
-        found.append({**cell, "arm": arm.to_record(), **own})
-    common = {"dimension": model.dimension, "n_data": model.n_data, "warmup": settings["warmup"]}
-    return {**common, "cells": found}
+        own = {
+            "long": most,
+            "is_decided": partial(is_decided, longest=most),
+            "replicate": f"adam_mcmc {name}",
+        }
+        make = partial(moments_of_chains, model, task.sampler, arm, starts, **common, **own)
+        record = task.once(name, make, **depends_on)
+        task.report(f"{name}: acceptance {np.mean(record['acceptance']):.3f}")
+        found.append({**cell, "arm": arm.to_record(), **record})
+    about = {"dimension": model.dimension, "n_data": model.n_data, "warmup": settings["warmup"]}
+    return {**about, "cells": found}
 
 
 def measure_bias(settings: Mapping, parts: Parts, seed: int = 0) -> dict:
@@ -285,7 +255,24 @@ def measure_bias(settings: Mapping, parts: Parts, seed: int = 0) -> dict:
         ``cells``: ``variant``, ``dimension``, ``ratio``, ``chains``, ``squares`` and ``acceptance``; ``halves``, the
         squares of the first and of the second half of the run; ``jump``, in units of the target's variance.
     """
-    found = []
+    found, lengths = [], {key: settings[key] for key in ("warmup", "steps")}
+
+    def moments(cell: Mapping, name: str) -> dict:
+        dimension, (sampler, batch_size, along) = cell["dimension"], VARIANTS[cell["variant"]]
+        s = settings["scale"] / np.sqrt(dimension)
+        rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "bias", name))
+        own = moments_of_chains(
+            standard_normal(dimension, N_DATA, seed),
+            sampler,
+            Arm(cell["ratio"] * s, batch_size, noise_sd=s, directional_noise=along),
+            rng.standard_normal((cell["chains"], dimension)),
+            seed=seed,
+            replicate=f"bias {name}",
+            **lengths,
+        )
+        cell = {**cell, "squares": own["square"]}
+        return cell | {key: own[key] for key in ("halves", "jump", "acceptance")}
+
     for dimension, variant, ratio in product(settings["dimensions"], VARIANTS, settings["ratios"]):
         if variant == "exact" and dimension > settings["exact_up_to"]:
             continue
@@ -293,27 +280,7 @@ def measure_bias(settings: Mapping, parts: Parts, seed: int = 0) -> dict:
         cell = {"variant": variant, "dimension": dimension, "ratio": ratio}
         cell["chains"] = settings["chains"] * (MORE_OF_EXACT if variant == "exact" else 1)
         depends_on = {"settings": dict(settings), "seed": seed}
-        own = parts.once(name, depends_on, partial(_of_variant, cell, settings, name, seed))
+        own = parts.once(name, depends_on, partial(moments, cell, name))
         parts.report(f"{name}: E x^2 = {np.mean(own['squares']):.3f}")
         found.append(own)
     return {**{key: settings[key] for key in ("scale", "steps", "warmup", "chains")}, "cells": found}
-
-
-def _of_variant(cell: Mapping, settings: Mapping, name: str, seed: int) -> dict:
-    dimension, (sampler, batch_size, along) = cell["dimension"], VARIANTS[cell["variant"]]
-    s = settings["scale"] / np.sqrt(dimension)
-    starts = np.random.default_rng(named_seed(seed, "adam_mcmc", "bias", name)).standard_normal(
-        (cell["chains"], dimension)
-    )
-    found = moments_of_chains(
-        standard_normal(dimension, N_DATA, seed),
-        sampler,
-        Arm(cell["ratio"] * s, batch_size, noise_sd=s, directional_noise=along),
-        starts,
-        seed=seed,
-        replicate=f"bias {name}",
-        warmup=settings["warmup"],
-        steps=settings["steps"],
-    )
-    squares = {"squares": found["square"]}
-    return {**cell, **squares, **{name: found[name] for name in ("halves", "jump", "acceptance")}}

@@ -15,6 +15,7 @@ from sgtune.study.experiments.evaluate import evaluate_tuned, stein_metrics
 from sgtune.study.experiments.losses import raced_arm
 from sgtune.study.experiments.screen import as_grid, rerun_finalists, screen_grid
 from sgtune.study.pipeline.parts import Task
+from sgtune.study.report.records import rows_of
 from sgtune.support.errors import InputError
 from sgtune.tuning import Halving, acceptance, at_horizon, make_arms, stein
 from sgtune.tuning import calibrate_cost as calibrate
@@ -22,13 +23,6 @@ from sgtune.tuning import calibrate_cost as calibrate
 JUDGES = {"mamba": at_horizon, "mamba-ksd": stein, "acceptance": acceptance}
 """By the name of the configuration: the default tuner's judge, the KSD of the MAMBA paper, and |acceptance - optimum|
 (its Sect. 5.1), which is for samplers without a bias: MALA and HMC."""
-
-
-def judges_for(sampler: str, names: Sequence[str]) -> list[str]:
-    """The judges of ``names`` that can judge a sampler: the acceptance rate depends on the step size, but does not show
-    AdamMCMC's bias."""
-    of_step_size = resolve_sampler(sampler)[0].needs_all_data
-    return [name for name in names if name != "acceptance" or of_step_size]
 
 
 def least_costs(
@@ -58,12 +52,8 @@ def least_costs(
 def _race(
     task: Task, judge: str, replicate: int, *, seconds: float, horizon: float, pruning_rate: int
 ) -> dict:
-    """Successive halving of all arms of the grid: ``judge``, ``replicate`` and ``best`` (None: every arm diverged).
-
-    Args:
-        seconds: R, the budget of the arm that runs longest.
-        horizon: seconds of the run that is planned with the chosen arm; the default tuner's judge looks ahead to it.
-    """
+    """Successive halving of all arms of the grid: ``judge``, ``replicate`` and ``best`` (None: every arm diverged). The
+    arm that runs longest has so many ``seconds``; the default tuner's judge looks ahead to the ``horizon``."""
 
     def run() -> dict:
         tuner = Halving(judge=JUDGES[judge](), pruning_rate=pruning_rate, grid=as_grid(task.grid))
@@ -89,7 +79,10 @@ def race_sampler(task: Task, section: Mapping) -> dict:
     """
     if task.reference is None:
         raise InputError("reference.nuts: False is not allowed for the study adam_mcmc; it must be true")
-    judges, regret = judges_for(task.sampler, section["judges"]), {**section["regret"], "prediction_draws": 0}
+    # An acceptance rate depends on the step size, but does not show AdamMCMC's bias.
+    is_exact = resolve_sampler(task.sampler)[0].needs_all_data
+    judges = [name for name in section["judges"] if name != "acceptance" or is_exact]
+    regret = {**section["regret"], "prediction_draws": 0}
     budget = {name: section[name] for name in ("seconds", "pruning_rate")}
     races = [
         _race(task, judge, replicate, horizon=regret["seconds"][-1], **budget)
@@ -120,15 +113,8 @@ def evaluate_sampler(task: Task, section: Mapping, pruning_rate: int) -> dict:
     found = evaluate_tuned(task, {"mamba": arms}, judged)
     mode = flatten(map_position(task.model))
     frozen = stein_metrics(task.model, np.stack([mode, mode]), 2, "frozen")
-    return {
-        "tuner": "mamba",
-        "arms": arms,
-        "best": next((arm for arm in arms if arm is not None), None),
-        "table": [
-            {"replicate": replicate, "no_arm": True} if place is None else found["runs"][place]["table"]
-            for replicate, place in enumerate(found["tuners"][0]["runs"])
-        ],
-        "race_seconds": section["race_seconds"],
-        "seconds": section["seconds"],
-        "map": {"ksd": frozen["ksd"]},
-    }
+    [own] = found["tuners"]
+    # Without curves, whose rows are others.
+    rows = {name: rows_of(own, found["runs"])[name] for name in ("best", "table")}
+    seconds = {name: section[name] for name in ("race_seconds", "seconds")}
+    return {"tuner": "mamba", "arms": arms, **rows, **seconds, "map": {"ksd": frozen["ksd"]}}

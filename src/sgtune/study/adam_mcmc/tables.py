@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 
-from sgtune.study.adam_mcmc.verdicts import has_left_target, mean_of, squares_cause
+from sgtune.study.adam_mcmc.verdicts import has_left_target, squares_cause
 from sgtune.study.report.means import (
     SOURCES,
     best_of,
@@ -17,7 +17,7 @@ from sgtune.study.report.means import (
     over_loss,
     ratio,
 )
-from sgtune.study.report.records import Records, required
+from sgtune.study.report.records import Records, mean_of, required
 from sgtune.study.report.table import Cell
 from sgtune.support.axes import named
 
@@ -82,33 +82,29 @@ def adam_regret(records: Records) -> list[Cell]:
 
 
 def _regret_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Cell]:
-    own = record["regret"]
+    own, whose = record["regret"], (record["model"], record["sampler"])
     runs = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds}
     chosen = {one["tuner"]: one["arms"] for one in own["chosen"]}
-    of_judges, others = [], []
+    of_judges, others, accepted = [], [], []
     for key in keys:
         metric, factor = metric_of(key), SOURCES[metric_of(key)][1]
         losses = np.array([runs[arm]["losses"][key] for arm in range(len(own["arms"]))], float).T
         # The best of all arms that ran again, because the best finalist of a short screen need not be the best of them.
         smallest = losses[:, [best_of(losses, range(len(own["arms"])))]]
-
-        def cell(tuner: str, metric: str, number: tuple | None) -> Cell:
-            value, se = number or (None, None)
-            return Cell(record["model"], record["sampler"], tuner, metric, value, se=se)
-
-        for name, arms in {**chosen, "oracle": own["oracles"].get(key), "random": own["random"]}.items():
-            regret = ratio(chosen_losses(losses, arms, key), smallest) if arms else None
-            (of_judges if name in chosen else others).append(cell(name, f"{metric}_regret", regret))
-        others.append(cell("frozen", f"{metric}_regret", over_loss(own["frozen"][key], smallest)))
-        least = cell("finalist", metric, ratio(factor * smallest, np.ones((len(losses), 1))))
+        compared = {**chosen, "oracle": own["oracles"].get(key), "random": own["random"]}
+        regrets = {
+            name: ratio(chosen_losses(losses, arms, key), smallest) if arms else (None, None)
+            for name, arms in compared.items()
+        }
+        for name, (value, se) in (regrets | {"frozen": over_loss(own["frozen"][key], smallest)}).items():
+            group = of_judges if name in chosen else others
+            group.append(Cell(*whose, name, f"{metric}_regret", value, se=se))
+        value, se = ratio(factor * smallest, np.ones((len(losses), 1)))
+        least = Cell(*whose, "finalist", metric, value, se=se)
         others.append(_starred(least, "" if record.get("trusted") else "The reference is not trusted."))
-    accepted = []
     for name, arms in {**chosen, "oracle": own["oracles"].get(keys[0]), "random": own["random"]}.items():
         rates = [100 * fmean(runs[arm]["acceptance"]) for arm in arms or () if arm is not None]
-        if rates:
-            accepted.append(
-                Cell(record["model"], record["sampler"], name, "acceptance_percent", fmean(rates))
-            )
+        accepted += [Cell(*whose, name, "acceptance_percent", fmean(rates))] if rates else []
     return [*of_judges, *others, *accepted]
 
 

@@ -3,11 +3,13 @@
 Imports nothing heavy: tables and figures are made with it.
 """
 
-from collections.abc import Mapping, Sequence
-from math import inf, sqrt
-from statistics import fmean, stdev
+from collections.abc import Mapping
+from math import inf
+from statistics import fmean
 
 from scipy.special import stdtrit
+
+from sgtune.study.report.records import mean_of
 
 STUCK, TOO_SLOW = "– (stuck)", "– (too slow)"
 """In print, in place of numbers that say nothing about the target."""
@@ -39,13 +41,6 @@ COVERAGE, OF_DRIFT = 0.95, 0.9973
 LEAST_DRIFT = 0.05
 """Of the difference between halves, in units of E x^2. Four chains sometimes agree by chance, and their standard error
 is then far too small: without this bound a difference of 4% of chains with 200 effective draws was called a drift."""
-
-
-def mean_of(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """The mean and its standard error: None of no value, and of one."""
-    if not values:
-        return None, None
-    return fmean(values), stdev(values) / sqrt(len(values)) if len(values) > 1 else None
 
 
 def t_quantile(n_chains: int, coverage: float = COVERAGE) -> float:

@@ -44,14 +44,10 @@ TUNERS = (*RACES, "grid", "heuristic")
 
 STUDY = Study(
     label="Audit of the published code",
-    kinds=(
-        *("audits", "evaluation", "tuning", "regret", "estimates"),
-        *("reference", "widths", "preconditioned"),
-    ),
     tables={
         "claims": Artifact(
-            "claims:claims",
-            ("audits", "evaluation", "tuning", "regret", "estimates"),
+            maker="claims:claims",
+            kinds=("audits", "evaluation", "tuning", "regret", "estimates"),
             title="The paper's claims",
             rows=("model", "metric"),
             columns=("detail",),
@@ -59,8 +55,8 @@ STUDY = Study(
             is_prose=True,
         ),
         "defects": Artifact(
-            "tables:defects",
-            ("audits", "evaluation"),
+            maker="claims:defects",
+            kinds=("audits", "evaluation"),
             title="Logistic regression with the published code's defects",
             rows=("tuner", "metric", "detail"),
             columns=("sampler",),
@@ -69,7 +65,6 @@ STUDY = Study(
     },
     figures={
         "limits": Artifact(
-            "figures:limits",
             ("evaluation", "reference", "widths", "preconditioned"),
             title="How far tuned chains are from what is possible",
         )

@@ -2,10 +2,11 @@
 
 An interval is one of 95% by Student's t over tuning runs, of which each counts once: by the mean over the runs of its
 choice. Of a tuner without randomness its runs count. A count of samplers has an interval, too: from those that are
-decided for the claim to all that are not decided against it.
+decided for the claim to all that are not decided against it. And the table of what each defect changes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -14,8 +15,10 @@ import numpy as np
 from scipy import stats
 
 from sgtune.study.audit.artifacts import CLAIMS, MODEL
+from sgtune.study.audit.artifacts import TUNERS as AUDITED
 from sgtune.study.catalogue import MODELS, TUNERS
-from sgtune.study.report.means import FEWEST_REPLICATES
+from sgtune.study.mamba.comparison import choice_cells
+from sgtune.study.report.means import FEWEST_REPLICATES, evaluation_cells
 from sgtune.study.report.records import Records, of_tuners, required
 from sgtune.study.report.table import Cell, format_number
 
@@ -66,18 +69,21 @@ def _mean(values: np.ndarray) -> float:
     return values.mean() if np.isfinite(values).all() else np.inf
 
 
+def _over_all(intervals: Iterable[Interval], combine: Callable) -> Interval:
+    """What ``combine`` makes of the values, and of the ends, of several numbers."""
+    found = list(intervals)
+    ends = [combine([one[place] for one in found]) for place in range(3)]
+    return Interval(*ends, min(one.runs for one in found), len(found))
+
+
 def count(intervals: Iterable[Interval], margin: float = 0.0) -> Interval:
     """How many of the numbers are above ``-margin``."""
-    found = list(intervals)
-    ends = [sum(one[place] > -margin for one in found) for place in range(3)]
-    return Interval(*ends, min(one.runs for one in found), len(found))
+    return _over_all(intervals, lambda numbers: sum(number > -margin for number in numbers))
 
 
 def _end(least: Callable, intervals: Iterable[Interval]) -> Interval:
     """The smallest or the largest of several numbers."""
-    found = list(intervals)
-    ends = [least(one[place] for one in found) for place in range(3)]
-    return Interval(*ends, min(one.runs for one in found))
+    return _over_all(intervals, least)._replace(of=0)
 
 
 class Results:
@@ -172,9 +178,7 @@ def _size(interval: Interval) -> Interval:
 
 def _factor(interval: Interval) -> Interval:
     """Of a difference of logarithms the ratio."""
-    return interval._replace(
-        **{name: float(np.exp(getattr(interval, name))) for name in ("low", "value", "high")}
-    )
+    return Interval(*(float(np.exp(end)) for end in interval[:3]), *interval[3:])
 
 
 def ratio_of_ksd(results: Results) -> Interval:
@@ -212,7 +216,7 @@ def loss_of_stability(results: Results) -> Interval:
     """MAMBA-KSD's ECE for SGNHT less that with the grid of smaller step sizes, in percentage points."""
     pair = ("mamba-ksd-smaller", ["mamba-ksd"])
     found = results.beyond("sgnht", *pair, "ece_published")
-    return found._replace(low=100 * found.low, value=100 * found.value, high=100 * found.high)
+    return Interval(*(100 * end for end in found[:3]), *found[3:])
 
 
 def distance_of_estimates(*results: Results, gradients: str, points: str) -> Interval:
@@ -283,6 +287,8 @@ class Judged(NamedTuple):
         return found
 
 
+_estimates = partial(Judged, "", "follows", threshold=COMPARABLE, at_most=True, kind="estimates")
+
 MAMBAS = ("mamba-ksd", "mamba-fssd")
 GRID = ("mamba-ksd", "grid")
 GRID_KSD = ("mamba-ksd", "grid-ksd")
@@ -316,21 +322,8 @@ JUDGED = {
         "bnn", "yes", loss_of_stability, 0, needs=("mamba-ksd", "mamba-ksd-smaller"), samplers=SGNHT
     ),
     "time_bnn": Judged("bnn", "4 to 6", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
-    "stochastic": Judged(
-        *("", "follows", partial(distance_of_estimates, gradients="stochastic", points="all"), COMPARABLE),
-        at_most=True,
-        kind="estimates",
-    ),
-    "thinned": Judged(
-        *(
-            "",
-            "follows",
-            partial(distance_of_estimates, gradients="full-batch", points="thinned"),
-            COMPARABLE,
-        ),
-        at_most=True,
-        kind="estimates",
-    ),
+    "stochastic": _estimates(find=partial(distance_of_estimates, gradients="stochastic", points="all")),
+    "thinned": _estimates(find=partial(distance_of_estimates, gradients="full-batch", points="thinned")),
 }
 
 
@@ -396,3 +389,25 @@ def as_published(records: Records) -> Records:
         for one in records["evaluation"]
     ]
     return records | {"evaluation": evaluation}
+
+
+def defects(records: Records) -> list[Cell]:
+    """Of each tuner and defect the KSD, the error of the sds and the hyperparameters; without a defect those of the
+    samplers and tuners that have one."""
+    found = required(records, "audits")
+    concerned = {(one["sampler"], one["tuner"]) for one in found}
+    ours = [
+        record
+        for record in required(records, "evaluation")
+        if record["model"] == MODEL and (record["sampler"], record["tuner"]) in concerned
+    ]
+    labelled = [*(("none", record) for record in ours), *((record["defect"], record) for record in found)]
+    ordered = sorted(labelled, key=lambda pair: AUDITED.index(pair[1]["tuner"]))
+    cells = []
+    for defect, record in ordered:
+        cells += [
+            replace(cell, detail=defect)
+            for cell in evaluation_cells(record, ("ksd", "relative_sd_error_x100"))
+        ]
+        cells += choice_cells(record, defect)
+    return cells

@@ -14,8 +14,16 @@ from sgtune.study.mamba.accuracy import with_floors
 from sgtune.study.mamba.figures import DOT, DOTTED
 from sgtune.study.report.labels import METRICS, MODELS, SAMPLERS, in_order, label
 from sgtune.study.report.means import metric_of
-from sgtune.study.report.records import Records, finite
-from sgtune.study.report.style import WIDTH, log_error, log_ticks, styled, tuner_style
+from sgtune.study.report.records import Records, finite, over
+from sgtune.study.report.style import (
+    WIDTH,
+    legend_below,
+    log_error,
+    log_ticks,
+    panels,
+    sampler_rows,
+    tuner_style,
+)
 
 SERIES = {
     "mamba-ksd": tuner_style("mamba-ksd"),
@@ -55,20 +63,15 @@ def _rows(records: Records) -> Iterator[dict]:
         own = reference.get("functionals") or reference["blocks"][run["model"]]
         numbers = {name: finite(row.get(name)) for name in ("ksd", "ksd_floor", "ess_median")}
         yield {name: run[name] for name in ("model", "sampler", "series")} | {
-            "ksd": _over(numbers["ksd"], numbers["ksd_floor"]),
+            "ksd": over(numbers["ksd"], numbers["ksd_floor"]),
             "error": finite(row.get(CATALOGUE[run["model"]].losses[0])),
-            "ess": _over(
+            "ess": over(
                 numbers["ess_median"],
                 row["seconds"] and row["seconds"] * own["ess_median"] / reference["diagnostics"]["seconds"],
             ),
         }
 
 
-def _over(above: float | None, below: float | None) -> float | None:
-    return above / below if above is not None and below else None
-
-
-@styled
 def limits(records: Records) -> Figure:
     """A row of panels per model with a reference, and in each a row per sampler; means over runs with a bar of two
     standard errors. Chains that diverged are left out."""
@@ -77,8 +80,7 @@ def limits(records: Records) -> Figure:
     samplers = in_order(found["sampler"], SAMPLERS)
     errors = {one["model"]: one.get("monte_carlo_error") for one in records["reference"] if "blocks" in one}
     height = len(models) * (0.3 * len(samplers) + 1.0) + 0.4
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    axes = figure.subplots(len(models), len(LIMIT), squeeze=False, sharey=True)
+    figure, axes = panels(len(models), len(LIMIT), WIDTH, height, sharey=True)
     for (place, model), (column, name) in product(enumerate(models), enumerate(LIMIT)):
         axis, loss = axes[place, column], CATALOGUE[model].losses[0]
         at = 1.0 if name != "error" else errors[model].get(loss)
@@ -88,9 +90,7 @@ def limits(records: Records) -> Figure:
             axis.set_title(label(model, MODELS))
     handles = [Line2D([], [], **look | DOT) for look in SERIES.values()]
     words = "independent draws, the Monte Carlo error of NUTS, NUTS"
-    figure.legend(
-        handles=[*handles, Line2D([], [], label=words, **DOTTED)], loc="outside lower center", ncols=2
-    )
+    legend_below(figure, [*handles, Line2D([], [], label=words, **DOTTED)])
     return figure
 
 
@@ -107,8 +107,6 @@ def _panel(axis: Axes, found: pd.DataFrame, name: str, samplers: list[str], limi
             )
     if limit:
         axis.axvline(limit, **DOTTED)
-    axis.set(xscale="log", ylim=(len(samplers) - 0.5, -0.5))
-    axis.set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
-    axis.tick_params(axis="y", length=0)
-    axis.grid(False, axis="y")
+    axis.set_xscale("log")
+    sampler_rows(axis, samplers)
     log_ticks(axis.xaxis)

@@ -19,25 +19,19 @@ class MethodEntry(NamedTuple):
         label: its name in tables and figures.
         sampler: the name in `sgtune.samplers` of the sampler with the full covariance; the paper's h and A are its
             ``step_size`` and ``friction``.
-        color: in figures, and ``linestyle`` likewise.
+        look: of its lines in figures.
     """
 
     label: str
     sampler: str
-    color: str
-    linestyle: str | tuple
-
-    @property
-    def look(self) -> dict:
-        """Of its lines."""
-        return {"color": self.color, "linestyle": self.linestyle}
+    look: dict
 
 
 METHODS: dict[str, MethodEntry] = {
-    "sghmc": MethodEntry("SGHMC", "sghmc-shang", ORANGE, (0, (4, 1.2))),
-    "sgnht": MethodEntry("SGNHT", "sgnht-shang", BLUE, (0, (1.2, 1.2))),
-    "ccadl": MethodEntry("CCAdL", "ccadl", VERMILION, "-"),
-    "mccadl": MethodEntry("mCCAdL", "mccadl", GREEN, (0, (5, 1.5, 1.5, 1.5))),
+    "sghmc": MethodEntry("SGHMC", "sghmc-shang", {"color": ORANGE, "linestyle": (0, (4, 1.2))}),
+    "sgnht": MethodEntry("SGNHT", "sgnht-shang", {"color": BLUE, "linestyle": (0, (1.2, 1.2))}),
+    "ccadl": MethodEntry("CCAdL", "ccadl", {"color": VERMILION, "linestyle": "-"}),
+    "mccadl": MethodEntry("mCCAdL", "mccadl", {"color": GREEN, "linestyle": (0, (5, 1.5, 1.5, 1.5))}),
 }
 """By the name of the configuration, in the order of print."""
 
@@ -48,34 +42,25 @@ DRBM = "Discriminative RBM"
 BY_SETTING = {"rows": ("sampler", "metric"), "columns": ("detail",), "stub": {"metric": "Number"}}
 
 TABLES: dict[str, Artifact] = {
-    "normal": Artifact(
-        "tables:normal", ("normal", "published"), f"{NORMAL}: errors and autocorrelation times", **BY_SETTING
-    ),
-    "normal_details": Artifact(
-        "tables:normal_details", ("normal",), f"{NORMAL}: causes of the errors", **BY_SETTING
-    ),
+    "normal": Artifact(("normal", "published"), f"{NORMAL}: errors and autocorrelation times", **BY_SETTING),
+    "normal_details": Artifact(("normal",), f"{NORMAL}: causes of the errors", **BY_SETTING),
     "logistic_convergence": Artifact(
-        "tables:logistic_convergence",
         ("logistic_curves", "logistic_draws"),
         f"{LOGISTIC}: passes until predictions are good",
         **BY_SETTING,
     ),
     "logistic_errors": Artifact(
-        "tables:logistic_errors",
         ("logistic_draws", "logistic_reference"),
         f"{LOGISTIC}: errors of long chains",
         **BY_SETTING,
     ),
     "drbm_sets": Artifact(
-        "tables:drbm_sets",
         ("map", "published"),
         f"{DRBM}: the data sets",
         rows=("model", "detail"),
-        columns=("metric",),
         stub={"model": "Data set", "detail": "Whose"},
     ),
     "drbm_errors": Artifact(
-        "tables:drbm_errors",
         ("drbm", "map"),
         f"{DRBM}: test errors",
         **(BY_SETTING | {"rows": ("model", "sampler", "metric")}),
@@ -84,19 +69,17 @@ TABLES: dict[str, Artifact] = {
 """By name, in the order of print."""
 
 FIGURES: dict[str, Artifact] = {
-    "normal_densities": Artifact("figures:normal_densities", ("normal",), f"{NORMAL}: marginal densities"),
+    "normal_densities": Artifact(("normal",), f"{NORMAL}: marginal densities"),
     "logistic_regression": Artifact(
-        "figures:logistic_regression",
         ("logistic_curves", "logistic_draws", "logistic_reference"),
         f"{LOGISTIC}: convergence and marginals",
     ),
-    "drbm_curves": Artifact("figures:drbm_curves", ("drbm", "map"), f"{DRBM}: test error against passes"),
+    "drbm_curves": Artifact(("drbm", "map"), f"{DRBM}: test error against passes"),
 }
 """By name, in the order of print."""
 
 STUDY = Study(
     "CCAdL",
-    ("normal", "logistic_curves", "logistic_draws", "logistic_reference", "drbm", "map", "published"),
     TABLES,
     FIGURES,
     names={name: entry.label for name, entry in METHODS.items()} | SETS | {"nuts": "NUTS", "map": "MAP"},

@@ -13,7 +13,7 @@ from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.artifacts import METHODS
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Task
 
 BASELINE = "sgnht"
 ROUNDS = (3, 9)
@@ -35,21 +35,16 @@ def sampler_of(method: str, covariance: str) -> str:
 
 def replicated(
     judged: Callable[[Lockstep], list[dict]],
-    model: Model,
-    sampler: str,
+    task: Task,
     settings: Mapping,
-    *,
     start_of: Callable[[int], PyTree],
     name: str,
-    seed: int,
-    parts: Parts,
 ) -> list[dict]:
     """Of each (h, A) its ``replicates``: what was found of its chain, and the sampler's ``statistics``. Replicates that
     an unfinished job kept are not made again.
 
     Args:
         judged: of the chains of one replicate after their ``warmup``, one of each (h, A), what was found of each.
-        sampler: a name of `sgtune.samplers`.
         settings: ``step_sizes``, ``frictions``, ``batch_size``, ``replicates``, ``warmup`` (0 where there is none), and
             whatever else ``judged`` depends on beside the data.
         start_of: of a replicate's number, where all of its chains start.
@@ -57,30 +52,22 @@ def replicated(
     """
     cells = list(product(settings["step_sizes"], settings["frictions"]))
     warmup = settings.get("warmup", 0)
-    depends_on = {"sampler": sampler, "name": name, "seed": seed, "data": model.checksum}
-    depends_on["settings"] = {**settings, "replicates": None}
 
     def make(replicate: int) -> list[dict]:
-        began, streams = perf_counter(), f"{name} {replicate}"
-        chains = _chains(model, sampler, cells, settings, start_of(replicate), seed, streams)
+        began = perf_counter()
+        chains = _chains(task, cells, settings["batch_size"], start_of(replicate), f"{name} {replicate}")
         if warmup:
             chains.advance(warmup, warmup)
-        found = judged(chains)
-        parts.report(f"replicate {replicate}: {perf_counter() - began:.1f} s")
-        statistics = chains.statistics.items()
-        return [
-            {
-                "replicate": replicate,
-                **own,
-                "statistics": {key: float(values[i]) for key, values in statistics},
-            }
-            for i, own in enumerate(found)
-        ]
+        found, statistics = judged(chains), chains.statistics.items()
+        task.report(f"replicate {replicate}: {perf_counter() - began:.1f} s")
+        of_chains = [{key: float(values[i]) for key, values in statistics} for i in range(len(cells))]
+        pairs = zip(found, of_chains, strict=True)
+        return [{"replicate": replicate, **own, "statistics": each} for own, each in pairs]
 
+    depends_on = {"sampler": task.sampler, "streams": name, "data": task.model.checksum}
+    depends_on["settings"] = {**settings, "replicates": None}
     replicates = range(settings["replicates"])
-    runs = [
-        parts.once(f"replicate {replicate}", depends_on, partial(make, replicate)) for replicate in replicates
-    ]
+    runs = [task.once(f"replicate {i}", partial(make, i), **depends_on) for i in replicates]
     return [
         {"step_size": h, "friction": friction, "replicates": [run[i] for run in runs]}
         for i, (h, friction) in enumerate(cells)
@@ -88,18 +75,12 @@ def replicated(
 
 
 def _chains(
-    model: Model,
-    sampler: str,
-    cells: Sequence[tuple[float, float]],
-    settings: Mapping,
-    start: PyTree,
-    seed: int,
-    replicate: str,
+    task: Task, cells: Sequence[tuple[float, float]], batch_size: int, start: PyTree, replicate: str
 ) -> Lockstep:
     """A chain of each (h, A), all from ``start``."""
-    arms = [Arm(step_size=h, batch_size=settings["batch_size"], friction=friction) for h, friction in cells]
-    position = jax.tree.map(jnp.asarray, start)
-    return Lockstep.at_mode(model, sampler, arms, position=position, seed=seed, replicate=replicate)
+    arms = [Arm(step_size=h, batch_size=batch_size, friction=friction) for h, friction in cells]
+    options = {"position": jax.tree.map(jnp.asarray, start), "seed": task.seed, "replicate": replicate}
+    return Lockstep.at_mode(task.model, task.sampler, arms, **options)
 
 
 def measure_cost(
@@ -117,10 +98,9 @@ def measure_cost(
     """
     step_size = sorted(settings["step_sizes"])[len(settings["step_sizes"]) // 2]
     cell = step_size, max(settings["frictions"])
-    chains = {
-        name: _chains(model, sampler_of(name, covariance), [cell], settings, start, seed, "ccadl cost")
-        for name in dict.fromkeys((BASELINE, method))
-    }
+    tasks = {name: Task(model, sampler_of(name, covariance), seed=seed) for name in (BASELINE, method)}
+    size = settings["batch_size"]
+    chains = {name: _chains(task, [cell], size, start, "ccadl cost") for name, task in tasks.items()}
 
     def timed(name: str) -> float:
         began = perf_counter()
@@ -133,7 +113,7 @@ def measure_cost(
     while len(rounds) < ROUNDS[0] or (len(rounds) < ROUNDS[1] and perf_counter() - began < SECONDS):
         rounds.append({name: timed(name) for name in chains})
     return {
-        **{"step_size": cell[0], "friction": cell[1], "batch_size": settings["batch_size"], "steps": STEPS},
+        **{"step_size": cell[0], "friction": cell[1], "batch_size": size, "steps": STEPS},
         "seconds": [one[method] for one in rounds],
         "baseline_seconds": [one[BASELINE] for one in rounds],
     }

@@ -13,7 +13,7 @@ from sgtune.model import Model
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.chains import measure_cost, replicated, sampler_of
 from sgtune.study.ground_truth.draws import Moments, add_draws
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.support.randomness import named_key
 
 COORDINATES = (1, 4)
@@ -79,8 +79,8 @@ def sample_curves(method: str, model: Model, settings: Mapping, *, seed: int, pa
         means = [late_means(draws[:, i], steps) for i in range(chains.width)]
         return [{"log_likelihoods": mean_log_likelihoods(model, each)} for each in means]
 
-    options = {"start_of": start_of, "name": "ccadl curves", "seed": seed, "parts": parts}
-    found = replicated(judged, model, sampler_of(method, "full"), own, **options)
+    task = Task(model, sampler_of(method, "full"), seed=seed, parts=parts)
+    found = replicated(judged, task, own, start_of, "ccadl curves")
     cost = measure_cost(method, "full", model, own, start=start_of(0), seed=seed)
     return {"method": method, "passes": passes, "cost": cost, "cells": found}
 
@@ -121,8 +121,8 @@ def sample_draws(
                 moments = [add_draws(known, draws[:, i]) for i, known in enumerate(moments)]
         return [_against(truth, known) for known in moments]
 
-    options = {"name": "ccadl draws", "seed": seed, "parts": parts}
-    found = replicated(judged, model, sampler, own, start_of=lambda _: map_position(model), **options)
+    task = Task(model, sampler, seed=seed, parts=parts)
+    found = replicated(judged, task, own, lambda _: map_position(model), "ccadl draws")
     return {
         "method": method,
         "steps": own["steps"],
@@ -225,13 +225,13 @@ def sample_errors(
                 own["log_losses"].append(loss)
         return found
 
-    options = {"start_of": start_of, "name": "ccadl", "seed": seed, "parts": parts}
+    task = Task(model, sampler_of(method, "diagonal"), seed=seed, parts=parts)
     return {
         "set": data_set,
         "missing": None,
         "method": method,
         "passes": passes[1:],
         "burn_in_passes": float(passes[burn_in]),
-        "cells": replicated(judged, model, sampler_of(method, "diagonal"), settings, **options),
+        "cells": replicated(judged, task, settings, start_of, "ccadl"),
         "cost": measure_cost(method, "diagonal", model, settings, start=start_of(0), seed=seed),
     }

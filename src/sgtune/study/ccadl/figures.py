@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from sgtune.study.ccadl.artifacts import METHODS, SETS
 from sgtune.study.ccadl.tables import in_print_order, pooled, setting
 from sgtune.study.report.records import Records, required
-from sgtune.study.report.style import INK, WIDTH, styled
+from sgtune.study.report.style import INK, WIDTH, legend_below, panels
 
 THIN = 0.5
 """Width of the lines of what some runs of several have, because the others diverged."""
@@ -35,15 +35,13 @@ def _legend(figure: Figure, records: Sequence[dict], others: Mapping[str, Mappin
     methods = dict.fromkeys(record["method"] for record in records)
     handles = [Line2D([], [], label=name, **look) for name, look in others.items()]
     handles[1:1] = [Line2D([], [], label=METHODS[name].label, **METHODS[name].look) for name in methods]
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=2.6)
+    legend_below(figure, handles, columns, handlelength=2.6)
 
 
-@styled
 def normal_densities(records: Records) -> Figure:
     """Densities of both parameters: a column per (h, A), a line per sampler, the peak in the inset."""
     found = in_print_order(required(records, "normal"))
-    figure = Figure(figsize=(WIDTH, 3.7), layout="constrained")
-    axes = figure.subplots(2, len(found[0]["cells"]), squeeze=False, sharex="row", sharey="row")
+    figure, axes = panels(2, len(found[0]["cells"]), WIDTH, 3.7, sharex="row", sharey="row")
     for row, (name, symbol) in zip(axes, SYMBOLS.items(), strict=True):
         edges, exact = np.asarray(found[0]["edges"][name]), np.asarray(found[0]["exact"][name])
         peak, half = int(np.argmax(exact)), max(2, int(PEAK * len(exact)))
@@ -109,15 +107,14 @@ def _values(record: Mapping, key: str) -> list[float]:
     return list(dict.fromkeys(cell[key] for cell in record["cells"]))
 
 
-@styled
 def logistic_regression(records: Records) -> Figure:
     """A column per h: test log-likelihood against passes, a row per A, and below them 95% ellipses at one A."""
     curves, draws = (in_print_order(required(records, f"logistic_{kind}")) for kind in ("curves", "draws"))
     [reference] = required(records, "logistic_reference")
     goal, places = draws[0]["truth_log_likelihood"], list(draws[0]["coordinates"])
     step_sizes, frictions = (_values(curves[0], key) for key in ("step_size", "friction"))
-    figure = Figure(figsize=(WIDTH, 2.0 * len(frictions) + 2.8), layout="constrained")
-    axes = figure.subplots(len(frictions) + 1, len(step_sizes), squeeze=False, sharey="row", sharex="row")
+    n_rows, shared = len(frictions) + 1, {"sharey": "row", "sharex": "row"}
+    figure, axes = panels(n_rows, len(step_sizes), WIDTH, 2.0 * len(frictions) + 2.8, **shared)
     for (*above, below), step_size in zip(axes.T, step_sizes, strict=True):
         for axis, friction in zip(above, frictions, strict=True):
             axis.axhline(goal, **TRUTH)
@@ -171,7 +168,6 @@ def ellipse_of(
     return mean + np.sqrt(COVERED) * circle @ np.linalg.cholesky(covariance).T
 
 
-@styled
 def drbm_curves(records: Records) -> Figure:
     """Test error of averaged predictions against passes: a row per data set and A, a column per h."""
     found = [record for record in in_print_order(required(records, "drbm")) if not record["missing"]]
@@ -179,8 +175,8 @@ def drbm_curves(records: Records) -> Figure:
     rows = [(name, own, at) for name, own in by_set.items() if own for at in _values(own[0], "friction")]
     maps = {record["set"]: record for record in required(records, "map")}
     columns = max((len(_values(record, "step_size")) for record in found), default=1)
-    figure = Figure(figsize=(WIDTH, 1.7 * max(1, len(rows)) + 0.9), layout="constrained")
-    axes = figure.subplots(max(1, len(rows)), columns, squeeze=False, sharey="row")
+    n_rows = max(1, len(rows))
+    figure, axes = panels(n_rows, columns, WIDTH, 1.7 * n_rows + 0.9, sharey="row")
     for row, (name, own, friction) in zip(axes, rows, strict=False):
         at_map = 100 * (1 - maps[name]["test"]["accuracy"])
         step_sizes = _values(own[0], "step_size")

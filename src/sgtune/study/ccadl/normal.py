@@ -18,7 +18,7 @@ from sgtune.model import Model
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.chains import replicated, sampler_of
 from sgtune.study.ground_truth.draws import arviz_module
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.support.randomness import named_seed
 
 NAMES = ("mu", "gamma")
@@ -154,16 +154,9 @@ def sample_normal(method: str, settings: Mapping, *, seed: int, parts: Parts) ->
         draws = chains.advance(settings["steps"])
         return [_of_chain(draws[:, i].astype(np.float64), exact, edges) for i in range(chains.width)]
 
-    found = replicated(
-        judged,
-        normal_model(data),
-        sampler,
-        settings,
-        start_of=lambda replicate: np.array([exact[name].mean() for name in NAMES], np.float32),
-        name="ccadl",
-        seed=seed,
-        parts=parts,
-    )
+    start = np.array([exact[name].mean() for name in NAMES], np.float32)
+    task = Task(normal_model(data), sampler, seed=seed, parts=parts)
+    found = replicated(judged, task, settings, lambda replicate: start, "ccadl")
     return {
         "method": method,
         "sampler": sampler,

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, isfinite, pi, sqrt
-from statistics import fmean, stdev
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from sgtune.study.ccadl.artifacts import METHODS, SETS
 from sgtune.study.report.means import mark_best
-from sgtune.study.report.records import Records, required
+from sgtune.study.report.records import Records, mean_of, required
 from sgtune.study.report.table import DASH, DIVERGED, Cell
 
 NEAR = 0.01
@@ -26,6 +26,9 @@ OPTIONAL = (
     *("seconds_per_pass", "clipped_percent", "friction_needed"),
 )
 """Metrics that only some samplers have."""
+
+CLIPPED = ("clipped_share", "friction_needed")
+"""Statistics of SGHMC: of the steps whose noise was clipped, and the least A without any."""
 
 
 def setting(cell: Mapping) -> str:
@@ -51,16 +54,13 @@ class _Runs(NamedTuple):
 
     def of_finite(self, metric: str, value: float | None, se: float | None, n: int, missing: str) -> Cell:
         """A number of ``n`` of the runs, with its standard error."""
-        return self.number(
-            metric, value, se, finite=n, replicates=len(self.cell["replicates"]), missing=missing
-        )
+        counts = {"finite": n, "replicates": len(self.cell["replicates"])}
+        return self.number(metric, value, se, missing=missing, **counts)
 
-    def mean(self, metric: str, pick: Callable[[dict], float | None], missing: str = DIVERGED) -> Cell:
-        """The mean of ``pick(run)`` over the runs that have not diverged and have it."""
-        found = [pick(run) for run in self.whole]
-        values = [value for value in found if value is not None]
-        se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
-        return self.of_finite(metric, fmean(values) if values else None, se, len(values), missing)
+    def mean(self, metric: str, pick: Callable, factor: float = 1, missing: str = DIVERGED) -> Cell:
+        """The mean of ``factor * pick(run)`` over the runs that have not diverged and have it."""
+        values = [factor * value for run in self.whole if (value := pick(run)) is not None]
+        return self.of_finite(metric, *mean_of(values), len(values), missing)
 
     @property
     def whole(self) -> list[dict]:
@@ -87,12 +87,9 @@ def _marked(cells: Sequence[Cell]) -> list[Cell]:
 
 def _clipping(runs: _Runs) -> list[Cell]:
     """How often SGHMC's noise was clipped, and the least A without that."""
-
-    def of(name: str, factor: float) -> Callable[[dict], float | None]:
-        return lambda run: None if name not in run["statistics"] else factor * run["statistics"][name]
-
-    clipped = runs.mean("clipped_percent", of("clipped_share", 100), missing="")
-    least = runs.mean("friction_needed", of("friction_needed", 1), missing="")
+    share, needed = (lambda run, name=name: run["statistics"].get(name) for name in CLIPPED)
+    clipped = runs.mean("clipped_percent", share, 100, missing="")
+    least = runs.mean("friction_needed", needed, missing="")
     return [clipped, replace(least, text=f"≤ {runs.cell['friction']:g}") if clipped.value == 0 else least]
 
 
@@ -185,16 +182,14 @@ def logistic_convergence(records: Records) -> list[Cell]:
     goal = required(records, "logistic_draws")[0]["truth_log_likelihood"]
     cells: list[Cell] = []
     for record, runs in _settings(curves, "mnist79"):
-        passes, end = (
-            record["passes"],
-            runs.mean("log_likelihood_end", lambda run: run["log_likelihoods"][-1]),
-        )
+        passes = record["passes"]
+        end = runs.mean("log_likelihood_end", lambda run: run["log_likelihoods"][-1])
         missing = f"> {passes[-1]:g}" if end.finite else DIVERGED
 
         def reached(run: Mapping, passes: Sequence[float] = passes) -> float | None:
             return passes_to(passes, run["log_likelihoods"], goal - NEAR)
 
-        to_nuts = runs.mean("passes_to_reference", reached, missing)
+        to_nuts = runs.mean("passes_to_reference", reached, missing=missing)
         if to_nuts.se is not None:
             # Runs have values only at given times, so passes are rounded up to the next one.
             rounding = (passes[1] - passes[0]) / sqrt(12 * to_nuts.finite)
@@ -212,14 +207,11 @@ def _beside(model: str, name: str, record: Mapping, numbers: Mapping[str, float]
 def logistic_errors(records: Records) -> list[Cell]:
     """Moments of long chains against NUTS."""
     draws, [reference] = required(records, "logistic_draws"), required(records, "logistic_reference")
-    errors = {
-        "xi_white_x100": lambda run: None if run["xi_white"] is None else 100 * run["xi_white"],
-        "xi_rel_x100": lambda run: 100 * run["xi_rel"],
-        "mean_error_sds": lambda run: run["mean_error"],
-    }
+    errors = {"xi_white_x100": ("xi_white", 100), "xi_rel_x100": ("xi_rel", 100)}
+    errors["mean_error_sds"] = ("mean_error", 1)
     cells: list[Cell] = []
     for record, runs in _settings(draws, "mnist79"):
-        cells += [runs.mean(metric, pick) for metric, pick in errors.items()]
+        cells += [runs.mean(metric, itemgetter(key), factor) for metric, (key, factor) in errors.items()]
         for place, coordinate in enumerate(record["coordinates"]):
             ratio = pooled_sd_ratio(runs.whole, place, reference["sd"][coordinate])
             cells.append(runs.of_finite(f"sd_ratio_{coordinate + 1}", *ratio, len(runs.whole), DIVERGED))
@@ -273,13 +265,10 @@ def drbm_sets(records: Records) -> list[Cell]:
 def drbm_errors(records: Records) -> list[Cell]:
     """Test errors at the end of runs, and of the MAP; a set that no source has is marked as unavailable."""
     found = in_print_order(required(records, "drbm"))
-    ends = {
-        "error_percent": lambda run: None if run["errors"][-1] is None else 100 * run["errors"][-1],
-        "log_loss_end": lambda run: run["log_losses"][-1],
-    }
     cells: list[Cell] = []
     for record, runs in _settings([record for record in found if not record["missing"]]):
-        cells += [runs.mean(metric, pick) for metric, pick in ends.items()]
+        cells.append(runs.mean("error_percent", lambda run: run["errors"][-1], 100))
+        cells.append(runs.mean("log_loss_end", lambda run: run["log_losses"][-1]))
         cells += [_cost(record, runs), *_clipping(runs)]
     cells = _marked(cells)
     maps = {record["set"]: record for record in required(records, "map")}

@@ -156,8 +156,6 @@ class Nuts(Section):
 class Reference(Nuts):
     """The ground truth: NumPyro's NUTS, started at the MAP."""
 
-    n_draws: integer("draws", 20, 10_000_000) = 20_000
-    """Kept draws of all chains together; a multiple of chains."""
     nuts: bool = True
     """Whether to run NUTS; without it nothing is judged by posterior sds."""
 
@@ -446,7 +444,7 @@ class OfModels(Section):
     tuners: Tuners = ["mamba-ksd", "mamba-fssd", "mamba", "theory", "grid", "heuristic", "grid-ksd"]
     """Tuners to compare, in the order of the tables' rows; judges by ece, mce, accuracy and log-loss need classes."""
     map: Map = Map()
-    reference: Reference = Reference()
+    reference: Reference = Reference(n_draws=20_000)
     calibration: Calibration = Calibration()
     tuning: Tuning = Tuning()
     mamba: Mamba = Mamba()

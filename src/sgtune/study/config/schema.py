@@ -13,10 +13,9 @@ import yaml
 
 from sgtune.study.catalogue import MODELS
 from sgtune.study.config.adam_mcmc import AdamMcmc
-from sgtune.study.config.audit import Audit
 from sgtune.study.config.ccadl import Ccadl
 from sgtune.study.config.main import Main, PerModel
-from sgtune.study.config.posteriors import Posteriors
+from sgtune.study.config.ours import Audit, Posteriors
 from sgtune.study.config.sections import canonical
 from sgtune.support.files import atomic_write
 
@@ -115,9 +114,8 @@ def _table(section: Mapping, path: str) -> str:
         if "properties" not in entry:
             unit = entry.get("unit", entry.get("items", {}).get("unit", ""))
             default = f"`{json.dumps(entry['default'])}`" if "default" in entry else "none"
-            rows.append(
-                f"| `{path}{name}` | {entry['description']} | {unit} | {allowed(entry)} | {default} |"
-            )
+            cells = f"`{path}{name}`", entry["description"], unit, allowed(entry), default
+            rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) if len(rows) > 3 else ""
 
 

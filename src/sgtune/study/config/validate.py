@@ -1,16 +1,13 @@
 """Validation of a run's configuration: one clear line for each error, before any work starts."""
 
-import os
 import re
 import sys
-from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from math import prod
 from operator import le, lt
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from pydantic import ValidationError
 
@@ -62,32 +59,6 @@ def exit_unless_valid(
     if warns and (found := overridden(config, *own)):
         what = "per_model has other values than those given, and they take precedence"
         print(f"Warning: {what}: {'; '.join(found)}", file=sys.stderr)
-
-
-def exit_unless_startable(words: Sequence[str] | None = None) -> None:
-    """One line and exit status 1 where Snakemake would print a traceback before it reads the Snakefile: a file of
-    ``--configfile`` is missing, or the folder of its cache cannot be written.
-
-    The profile calls this, because Snakemake reads profiles first. ``words``: the command's, those of this process.
-    """
-    from snakemake.common import get_appdirs
-
-    parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=[])
-    for name in parser.parse_known_args(words)[0].configfile:
-        if not Path(name).is_file():
-            sys.exit(f"Error: --configfile: {name!r} is not a file (targets stand before --configfile)")
-    try:
-        folder = Path(get_appdirs().user_cache_dir, "snakemake")
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        name = "XDG_CACHE_HOME" if os.environ.get("XDG_CACHE_HOME") else "HOME"
-        sys.exit(
-            f"Error: {name}: {os.environ.get(name)!r} cannot be written ({error.strerror}), and Snakemake's cache is "
-            "below it; XDG_CACHE_HOME may name another folder"
-        )
 
 
 def validate_config(config: dict) -> None:
@@ -151,14 +122,12 @@ def _add_own(config: dict) -> None:
     if "model" not in config:
         if OWN in config["models"]:
             i = config["models"].index(OWN)
-            raise InputError(
-                f"models[{i}]: {OWN!r} is not allowed without the key model, the file that defines it"
-            )
+            what = "without the key model, the file that defines it"
+            raise InputError(f"models[{i}]: {OWN!r} is not allowed {what}")
         return
     if OWN not in config["models"]:
-        raise InputError(
-            f"models: {config['models']!r} is not allowed; it must have {OWN!r}, the model of the key model"
-        )
+        what = f"it must have {OWN!r}, the model of the key model"
+        raise InputError(f"models: {config['models']!r} is not allowed; {what}")
     facts = facts_of(config["model"])
     fractions = facts.pop("batch_fractions")
     config["data"][OWN] = facts
@@ -197,9 +166,7 @@ def _check_model(config: Mapping, model: str) -> None:
 
     if of_data.get("task", entry.task) != "classification":
         why = f" for {model}, which is not a classifier"
-        require(
-            "tuners", lambda tuner: not TUNERS[tuner].needs_classes, "judge without predicted classes", why
-        )
+        require("tuners", lambda one: not TUNERS[one].needs_classes, "judge without predicted classes", why)
     require("reference.n_draws", *MULTIPLE, than="reference.chains")
     nuts = values["reference.nuts"]
     if by_predictions := [loss for loss in losses_of(model, nuts) if loss in PREDICTIVE_LOSSES]:
@@ -241,12 +208,10 @@ def _require(
     others = [values[than]] if than else []
     what += f" {names.get(than, than)} = {values[than]}" if than else ""
     value, key = values[key], names.get(key, key)
-    listed = (
-        [(f"{key}[{i}]", one) for i, one in enumerate(value)] if isinstance(value, list) else [(key, value)]
-    )
-    for place, one in listed:
+    is_list = isinstance(value, list)
+    for i, one in enumerate(value if is_list else [value]):
         if None not in others and not is_allowed(one, *others):
-            raise InputError(f"{place}: {one!r} is not allowed{why}; it must {what}")
+            raise InputError(f"{key}{f'[{i}]' * is_list}: {one!r} is not allowed{why}; it must {what}")
 
 
 def overridden(config: Mapping, *own: Mapping) -> list[str]:

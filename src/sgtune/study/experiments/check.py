@@ -10,12 +10,12 @@ from sgtune.sampling.budget import Budget
 from sgtune.sampling.chain import sample
 from sgtune.sampling.diagnosis import parameter_names
 from sgtune.study.pipeline.parts import Task
+from sgtune.study.pipeline.plan import CHECKED_CHAINS
 from sgtune.support.errors import InputError
 
 FIRST = "mamba"
 """The tuner whose arm is checked, if it chose one; otherwise the first that did."""
 
-CHAINS = 4
 MOST = 1_000
 """So many parameters, the worst, are kept."""
 
@@ -39,28 +39,16 @@ def check_tuned(
         no tuner found an arm, or the chains have too few finite draws.
     """
     found = sorted((one for one in tuned if one["best"]), key=lambda one: one["tuner"] != FIRST)
-    about = {
-        "tuner": found[0]["tuner"] if found else FIRST,
-        "chains": CHAINS,
-        "dimension": task.model.dimension,
-    }
+    about = {"tuner": found[0]["tuner"] if found else FIRST, "chains": CHECKED_CHAINS}
+    about["dimension"] = task.model.dimension
     if not found:
         return {**about, "arm": None, "n_samples": 0, "warnings": ["no tuner found an arm"], "parameters": []}
     arm, system = Arm(**found[0]["best"]), task.model.preconditioner
     # In the user's own parameters.
     model = task.model if system is None else task.model.original
-    run = sample(
-        model,
-        task.sampler,
-        **arm,
-        preconditioner="none" if system is None else system,
-        budget=Budget(seconds=section["seconds"]),
-        seed=task.seed,
-        replicate="check",
-        chains=CHAINS,
-        kept_draws=section["kept_draws"],
-        cost=task.cost,
-    )
+    options = {"budget": Budget(seconds=section["seconds"]), "kept_draws": section["kept_draws"]}
+    options |= {"preconditioner": "none" if system is None else system, "cost": task.cost, "seed": task.seed}
+    run = sample(model, task.sampler, **arm, replicate="check", chains=CHECKED_CHAINS, **options)
     about |= {"arm": arm.to_record(), "n_samples": run[0].n_samples}
     try:
         checked = run.check(forecast=found[0].get("forecast"))
@@ -71,9 +59,8 @@ def check_tuned(
     if draws is not None:
         moved = draws if system is None else system.positions(draws)
         places = [parameter_names(model).index(name) for name in table.index]
-        table = table.assign(
-            nuts_mean=moved.mean(axis=0, dtype=np.float64)[places],
-            nuts_sd=moved.std(axis=0, dtype=np.float64)[places],
-        )
+        moments = {"nuts_mean": moved.mean(axis=0, dtype=np.float64)}
+        moments["nuts_sd"] = moved.std(axis=0, dtype=np.float64)
+        table = table.assign(**{name: values[places] for name, values in moments.items()})
     rows = table.reset_index().to_dict("records")
     return {**about, "warnings": [*run.warnings, *checked.warnings], "parameters": rows}

@@ -103,16 +103,11 @@ def measure_widths(
         draws = shrunk if width > 0 else np.repeat(mode, len(exact), 0)
         for name, value in _all_discrepancies(model, draws, scores(model, draws), seed).items():
             discrepancy, _, scaled = name.partition("_")
-            row = {
-                "width": float(width),
-                "discrepancy": discrepancy,
-                "scale": "laplace" if scaled else "identity",
-            }
+            scale = "laplace" if scaled else "identity"
+            row = {"width": float(width), "discrepancy": discrepancy, "scale": scale}
             rows.append(row | {"value": value, "n_points": len(draws)})
     return rows
 
-
-# --- the errors that a judge sees ---
 
 CORRELATION = 0.9
 """Correlation c between any two coordinates of the correlated target: its common mode has variance 1 - c + c D, all
@@ -149,19 +144,15 @@ class Perturbation(NamedTuple):
     sizes: tuple[float, ...]
 
 
-def _standard(change: Callable[[Matrix, np.float32], Matrix]) -> Callable[..., tuple[Matrix, Matrix]]:
-    """Draws z of N(0, I), changed: x = change(z, size), score -x."""
-
-    def draw(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
-        positions = change(normals.noise, np.float32(size))
-        return positions, -positions
-
-    return draw
+def _standard(positions: Matrix) -> tuple[Matrix, Matrix]:
+    """Draws of N(0, I) that have been changed, and their scores -x."""
+    return positions, -positions
 
 
-def _first_times(noise: Matrix, size: np.float32) -> Matrix:
+def _coordinate(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
     """Only the first coordinate shrunk or stretched."""
-    return noise * np.where(np.arange(noise.shape[1]) == 0, size, np.float32(1))
+    is_first = np.arange(normals.noise.shape[1]) == 0
+    return _standard(normals.noise * np.where(is_first, np.float32(size), np.float32(1)))
 
 
 def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
@@ -172,7 +163,7 @@ def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
     coordinate. Above, they are in units of the marginal sds.
     """
     if normals.noise.shape[1] <= PAIRS_UP_TO:
-        return _standard(_first_times)(normals, size)
+        return _coordinate(normals, size)
     rest = 1.0 - CORRELATION
     positions = np.sqrt(rest, dtype=np.float32) * normals.noise
     positions += (np.sqrt(CORRELATION) * normals.common).astype(np.float32)[:, None]
@@ -198,9 +189,11 @@ def _weights(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
 WIDTHS = (0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)
 
 PERTURBATIONS = {
-    "width": Perturbation(_standard(lambda noise, size: size * noise), 1.0, WIDTHS),
-    "shift": Perturbation(_standard(np.add), 0.0, (0.1, 0.25, 0.5, 1.0, 2.0)),
-    "coordinate": Perturbation(_standard(_first_times), 1.0, WIDTHS),
+    "width": Perturbation(lambda normals, size: _standard(np.float32(size) * normals.noise), 1.0, WIDTHS),
+    "shift": Perturbation(
+        lambda normals, size: _standard(normals.noise + np.float32(size)), 0.0, (0.1, 0.25, 0.5, 1.0, 2.0)
+    ),
+    "coordinate": Perturbation(_coordinate, 1.0, WIDTHS),
     "direction": Perturbation(_direction, 1.0, (0.0, 0.25, 0.5, 0.75)),
     "weights": Perturbation(_weights, 0.5, (0.6, 0.7, 0.8, 0.9, 1.0)),
 }
@@ -239,9 +232,8 @@ def judged(positions: Matrix, scores: Matrix, seed: int) -> dict[str, Reading]:
     }
     # As in the FSSD, one half chooses the locations for the other.
     locations, odd = optimise_locations(positions[::2], scores[::2], seed), slice(1, None, 2)
-    alone = [
-        fssd_at(x[None], s[None], locations) ** 2 for x, s in zip(positions[odd], scores[odd], strict=True)
-    ]
+    draws = list(zip(positions[odd], scores[odd], strict=True))
+    alone = [fssd_at(x[None], s[None], locations) ** 2 for x, s in draws]
     mean = fssd_at(positions[odd], scores[odd], locations) ** 2
     found["fssd"] = _of_mean(mean, np.mean(alone), len(alone))
     value, own = virial(positions, scores), -positions.astype(np.float64) * scores
@@ -319,10 +311,8 @@ def _rows(dimension: int, readings: dict[tuple, list[Reading]]) -> list[dict]:
         row = {"perturbation": name, "size": size, "dimension": dimension, "points": n, "judge": judge}
         for place, statistic in enumerate(Reading._fields):
             own, theirs = (np.array([reading[place] for reading in some]) for some in (found, exact))
-            row |= {
-                statistic: float(own.mean()),
-                f"{statistic}_se": float(own.std(ddof=1) / np.sqrt(len(own))),
-            }
+            row[statistic], error = float(own.mean()), float(own.std(ddof=1) / np.sqrt(len(own)))
+            row[f"{statistic}_se"] = error
             signal, error = (0.0, 0.0) if found is exact else signal_over_noise(own, theirs)
             row |= {f"{statistic}_signal": signal, f"{statistic}_signal_se": error}
         rows.append(row)

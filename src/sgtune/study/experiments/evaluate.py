@@ -15,7 +15,7 @@ from sgtune.model.positions import from_matrix
 from sgtune.model.posterior import scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
-from sgtune.sampling.chain import Chain, sample
+from sgtune.sampling.chain import sample
 from sgtune.sampling.thinning import evenly_spaced, random_subset, thin_draws
 from sgtune.stein import ksd_estimate, ksd_floor
 from sgtune.study.pipeline.parts import Task
@@ -99,16 +99,9 @@ def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict
     model, curves = task.model, section["curves"]
     has_table, has_curve = replicate < section["replicates"], replicate < curves["replicates"]
     budget = section["seconds"] if has_table else curves["seconds"][-1]
-    chain = sample(
-        model,
-        task.sampler,
-        **arm,
-        budget=Budget(seconds=budget),
-        seed=task.seed,
-        replicate=f"evaluation {replicate}",
-        kept_draws=section["kept_draws"],
-        cost=task.cost,
-    )
+    options = {"seed": task.seed, "replicate": f"evaluation {replicate}", "cost": task.cost}
+    options |= {"budget": Budget(seconds=budget), "kept_draws": section["kept_draws"]}
+    chain = sample(model, task.sampler, **arm, **options)
 
     def row(seconds: float, n_samples: int, is_table: bool) -> dict:
         wanted, n_kept = section if is_table else curves, n_samples // chain.stride
@@ -123,7 +116,14 @@ def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict
             found |= moments.errors(0) | {"relative_sd_error_by_block": by_block}
             if len(draws) and np.isfinite(draws).all():
                 found |= effective_draws(model, draws)
-        found |= _predictions(model, draws, wanted["prediction_draws"], is_table)
+        n_averaged = wanted["prediction_draws"]
+        if n_averaged and metrics.can_predict(model):
+            spaced, averages = evenly_spaced(draws, n_averaged), None
+            if len(draws) and np.isfinite(draws).all():
+                averages = metrics.average_predictions(model, spaced)
+            found |= metrics.predictive_metrics(model, spaced, averages)
+            ood = metrics.ood_metrics(model, spaced, averages) if is_table else None
+            found |= {} if ood is None else {"ood": ood}
         if wanted["ksd_points"]:
             thinned = thin_draws(draws, max(1, section["thin"] // chain.stride))
             stream = task.seed, "ksd", task.sampler, named(arm), replicate, seconds
@@ -134,28 +134,11 @@ def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict
     if has_table and "acceptance_rate" in chain.statistics:
         table["acceptance_rate"] = chain.statistics["acceptance_rate"]
     times = curves["seconds"] if has_curve else ()
-    rows = [row(seconds, _made_by(chain, seconds, budget), False) for seconds in times]
+    # By a cost table the run ends with its budget, or with the fewest steps, if these cost more.
+    end = None if chain.seconds_per_step is None else budget
+    made = {at: chain.n_samples if at == end else chain.made_by(at) for at in times}
+    rows = [row(at, n_samples, False) for at, n_samples in made.items()]
     return {"arm": arm.to_record(), "replicate": replicate, "table": table, "curves": rows}
-
-
-def _made_by(chain: Chain, seconds: float, budget: float) -> int:
-    """Samples after ``seconds``. By a cost table the run ends with its budget, or with the fewest steps, if these cost
-    more."""
-    if chain.seconds_per_step is not None and seconds == budget:
-        return chain.n_samples
-    return chain.made_by(seconds)
-
-
-def _predictions(model: Model, draws: np.ndarray, n_draws: int, has_ood: bool) -> dict:
-    """Metrics of predictions averaged over at most ``n_draws``; ``ood`` too, if asked for and if the model has it."""
-    if not n_draws or not metrics.can_predict(model):
-        return {}
-    is_finite = len(draws) > 0 and bool(np.isfinite(draws).all())
-    draws = evenly_spaced(draws, n_draws)
-    averages = metrics.average_predictions(model, draws) if is_finite else None
-    row = metrics.predictive_metrics(model, draws, averages)
-    ood = metrics.ood_metrics(model, draws, averages) if has_ood else None
-    return row if ood is None else row | {"ood": ood}
 
 
 def evaluate_tuned(task: Task, chosen: Mapping[str, Sequence[Mapping | None]], section: Mapping) -> dict:

@@ -149,9 +149,7 @@ def _axis(dimension: int) -> Float[np.ndarray, " d"]:
 
 
 def _equicorrelated(dimension: int) -> Float[np.ndarray, " d"]:
-    eigenvalues = np.ones(dimension)
-    eigenvalues[0] = (1 - CORRELATION) / (1 + CORRELATION * (dimension - 1))
-    return eigenvalues
+    return np.r_[(1 - CORRELATION) / (1 + CORRELATION * (dimension - 1)), np.ones(dimension - 1)]
 
 
 KINDS: dict[str, Callable[[int], np.ndarray]] = {
@@ -290,13 +288,7 @@ def xi_along(known: Gaussian, draws: Float[np.ndarray, "n d"]) -> float:
 
 
 def ladder_runs(
-    kind: str,
-    dimension: int,
-    sampler: str,
-    section: Mapping,
-    *,
-    seed: int = 0,
-    report: Callable[[str], None] = lambda line: None,
+    kind: str, dimension: int, sampler: str, section: Mapping, *, seed: int, report: Callable[[str], None]
 ) -> dict:
     """The choices of the oracle and of each of ``tuners`` for ``sampler`` on one Gaussian, in ``replicates`` races of R
     = ``seconds`` of the ladder's clock each, and their expected errors after as many seconds.
@@ -330,6 +322,7 @@ def ladder_runs(
         report(f"{model.name}, {sampler}, {tuner}, race {i}: {chosen[tuner][-1]}")
     found = [arm for arm in chain(*chosen.values()) if arm is not None]
     everything = list(dict.fromkeys([*arms, *found]))
+    places = {arm: place for place, arm in enumerate(everything)} | {None: None}
     expected = {None: NO_ARM} | expected_of(known, sampler, everything, section["seconds"])
     smallest = min(expected[arm].error for arm in arms)
 
@@ -338,25 +331,14 @@ def ladder_runs(
         own, of_oracle = expected[arm], expected[chosen["oracle"][replicate]]
         errors = {"error": own.error, "marginal": own.marginal}
         errors |= {"oracle_error": of_oracle.error, "oracle_marginal": of_oracle.marginal}
-        return {
-            "tuner": tuner,
-            "replicate": replicate,
-            "arm": None if arm is None else everything.index(arm),
-            **{name: float(np.fmin(error, ESCAPED)) for name, error in errors.items()},
-            "escaped": own.escaped,
-            "frozen": own.frozen and smallest <= FROZEN,
-        }
+        names = {"tuner": tuner, "replicate": replicate, "arm": places[arm]}
+        cut = {name: float(np.fmin(error, ESCAPED)) for name, error in errors.items()}
+        return {**names, **cut, "escaped": own.escaped, "frozen": own.frozen and smallest <= FROZEN}
 
-    return {
-        "kind": kind,
-        "dimension": dimension,
-        "sampler": sampler,
-        "arms": [
-            {**arm.to_record(), **expected[arm]._asdict(), "is_extra": arm not in arms} for arm in everything
-        ],
-        "smallest": smallest,
-        "runs": [run(tuner, i, arm) for tuner, own in chosen.items() for i, arm in enumerate(own)],
-    }
+    runs = [run(tuner, i, arm) for tuner, own in chosen.items() for i, arm in enumerate(own)]
+    rows = [arm.to_record() | expected[arm]._asdict() | {"is_extra": arm not in arms} for arm in everything]
+    about = {"kind": kind, "dimension": dimension, "sampler": sampler}
+    return {**about, "arms": rows, "smallest": smallest, "runs": runs}
 
 
 def gaussian_ladder(dimension: int, settings: Mapping, *, seed: int = 0, parts: Parts) -> dict:

@@ -22,6 +22,7 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study import catalogue
 from sgtune.study.pipeline.parts import Task
+from sgtune.study.report.records import grouped
 from sgtune.tuning import AllDivergedError, Judge, tune
 from sgtune.tuning.judges import ArmDraws, Judgement
 
@@ -110,7 +111,10 @@ def run_arms(
         ``acceptance``, the share of proposals accepted so far, if the sampler has a Metropolis test.
     """
     found: dict[Arm, list[dict]] = {}
-    for group in _groups(task, arms, width):
+    shapes = grouped(dict.fromkeys(arms), partial(shape_of, task.sampler)).values()
+    abreast = [group for members in shapes for group in task.model.abreast(members)]
+    parts = [(group, range(0, len(group), width or len(group))) for group in abreast]
+    for group in (own[at : at + starts.step] for own, starts in parts for at in starts):
         began = perf_counter()
         n_copies = 0 if width is None or task.model.max_lockstep else width - len(group)
         filled = group + group[-1:] * n_copies
@@ -130,13 +134,7 @@ def run_arms(
 
 
 def run_replicates(
-    task: Task,
-    arms: Sequence[Arm],
-    name: str,
-    n: int,
-    *,
-    losses: Losses,
-    seconds: Sequence[float],
+    task: Task, arms: Sequence[Arm], name: str, n: int, *, losses: Losses, seconds: Sequence[float]
 ) -> list[dict]:
     """`run_arms` in ``n`` replicates of this ``name``, each a piece of the job.
 
@@ -159,18 +157,6 @@ def run_replicates(
         lists = ("diverged", "acceptance") if "acceptance" in rows[0] else ("diverged",)
         records.append(record | {each: [row[each] for row in rows] for each in lists})
     return records
-
-
-def _groups(task: Task, arms: Sequence[Arm], width: int | None) -> list[list[Arm]]:
-    shapes: dict[tuple, list[Arm]] = {}
-    for arm in dict.fromkeys(arms):
-        shapes.setdefault(shape_of(task.sampler, arm), []).append(arm)
-    groups = []
-    for members in shapes.values():
-        for group in task.model.abreast(members):
-            most = width or len(group)
-            groups += [group[start : start + most] for start in range(0, len(group), most)]
-    return groups
 
 
 def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterator[list[dict]]:

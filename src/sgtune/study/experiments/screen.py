@@ -63,11 +63,9 @@ def screen_grid(
         "seconds": seconds,
         "replicates": replicates,
         "arms": [
-            {
-                **arm.to_record(),
-                "is_extra": arm not in regular,
-                **{name: values for name, values in run.items() if name not in ("arm", "seconds")},
-            }
+            arm.to_record()
+            | {"is_extra": arm not in regular}
+            | {name: values for name, values in run.items() if name not in ("arm", "seconds")}
             for arm, run in zip(arms, runs, strict=True)
         ],
         "oracles": {
@@ -104,7 +102,10 @@ def rerun_finalists(
         ``frozen``.
     """
     losses, seconds = losses_of(task, section["prediction_draws"]), section["seconds"]
-    in_screen = [(_arm(record), record) for record in screened["arms"]]
+    in_screen = [
+        (Arm(**{axis: number for axis, number in record.items() if axis not in NOT_OF_THE_ARM}), record)
+        for record in screened["arms"]
+    ]
     regular = [(arm, record) for arm, record in in_screen if not record["is_extra"]]
 
     def best_by(loss: str) -> list[Arm]:
@@ -140,7 +141,3 @@ def rerun_finalists(
         "random": [place[arm] for arm in at_random],
         "frozen": screened["frozen"],
     }
-
-
-def _arm(record: Mapping) -> Arm:
-    return Arm(**{name: number for name, number in record.items() if name not in NOT_OF_THE_ARM})

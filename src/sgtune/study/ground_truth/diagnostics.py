@@ -40,9 +40,6 @@ PIECES = 16
 """Pieces of the draws whose halves are compared: 15 ways to divide 16 pieces are independent of each other."""
 
 
-# --- the record ---
-
-
 def reference_record(idata: "InferenceData") -> dict:
     """The record of all chains that `combine_nuts` writes.
 
@@ -104,13 +101,10 @@ def _over(found: "PerParameter", sd: Float[np.ndarray, " k"]) -> dict[str, float
 
 
 def _diagnostics(idata: "InferenceData", found: "PerParameter") -> dict[str, float | int | list[float]]:
-    """R-hat and ESS are the worst over the parameters, for the ``draws_kept``.
-
-    Leapfrogs, divergences, the share of trajectories that reach the greatest tree depth and the energies' Bayesian
-    fraction of missing information, by chain (Betancourt 2016), are for all ``draws`` of a chain after the warm-up.
-    ``draws_lost`` counts the draws of all chains that are missing because a chain continued from a saved state.
-    ``seconds`` sums over chains, including warm-up and compilation.
-    """
+    """R-hat and ESS, the worst over the parameters, are for the ``draws_kept``; all else for all ``draws`` of a chain
+    after the warm-up. ``e_bfmi``: the energies' Bayesian fraction of missing information, by chain (Betancourt 2016).
+    ``draws_lost``: of all chains, where one continued from a saved state. ``seconds``: of all, with warm-up and
+    compilation."""
     statistics, attributes = idata.sample_stats, idata.posterior.attrs
     leapfrogs = statistics["n_steps"].values
     energy = statistics["energy"].values.astype(np.float64)
@@ -134,9 +128,6 @@ def _diagnostics(idata: "InferenceData", found: "PerParameter") -> dict[str, flo
         "draws_lost": int(attributes.get("draws_lost", 0)),
         "seconds": float(attributes.get("seconds", np.nan)),
     }
-
-
-# --- the Monte Carlo error ---
 
 
 def relative_error(errors: Float[np.ndarray, " k"], sd: Float[np.ndarray, " k"]) -> float:
@@ -207,9 +198,6 @@ def _judged(first: np.ndarray, second: np.ndarray, half: np.ndarray) -> float:
     values, vectors = np.linalg.eigh(own)
     along = np.einsum("ji,jk,ki->i", vectors, other, vectors, optimize=True)
     return float(np.mean(np.square(np.sqrt(along / values) - 1)))
-
-
-# --- R-hat, effective sample sizes and standard errors, of many parameters at once ---
 
 
 class PerParameter(NamedTuple):

@@ -60,12 +60,8 @@ def add_draws(moments: Moments | None, draws: Float[np.ndarray, "n D"]) -> Momen
     weight = moments.n * n / total
     if products is not None:
         products = moments.products + products + weight * np.outer(difference, difference)
-    return Moments(
-        total,
-        moments.mean + difference * (n / total),
-        moments.squares + squares + weight * difference**2,
-        products,
-    )
+    mean = moments.mean + difference * (n / total)
+    return Moments(total, mean, moments.squares + squares + weight * difference**2, products)
 
 
 def arviz_module():

@@ -169,8 +169,6 @@ def _of_block(
     return arrays
 
 
-# --- blocks on disk ---
-
 RESTORED = "restored.npz"
 """A copy of a saved file, in the folder of a chain that lost its blocks: the chain continues from it."""
 
@@ -283,8 +281,6 @@ def moments_of(arrays: dict[str, np.ndarray], prefix: str) -> Moments | None:
     n, *rest = (arrays.get(f"{prefix}_{name}") for name in Moments._fields)
     return Moments(int(n), *rest)
 
-
-# --- compiled programs ---
 
 STATISTICS = {
     "diverging": lambda state: state.diverging,

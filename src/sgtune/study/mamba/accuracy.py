@@ -1,20 +1,32 @@
 """The paper's tables of accuracy (1 to 3, 6, 8 and 10), errors by block of the parameters, and entropies on images
-without digits."""
+without digits; the tables of a user's own model, its errors and the check of its chains."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 
 from sgtune.study.mamba.reference import doubted
 from sgtune.study.report.means import SOURCES, evaluation_cells, mark_best, mean_cell
-from sgtune.study.report.records import Records, required
-from sgtune.study.report.table import Cell
+from sgtune.study.report.records import Records, finite, required
+from sgtune.study.report.table import DASH, NO_ARM, Cell
 
 SCALES = {"ksd": "identity", "ksd_scaled": "laplace"}
 """By the key of a row, the coordinates in the record of `sgtune.study.experiments.discrepancies.measure_widths`."""
 
 FEW = 200
 """Up to this dimension the floors of the Laplace approximation stay."""
+
+OWN_METRICS = (
+    *("xi_white_x100", "relative_sd_error_x100", "ksd_scaled"),
+    *("accuracy_percent", "log_loss", "brier", "ece_percent", "rmse", "n_samples"),
+)
+"""Those of which a run has a number are shown."""
+
+MOST_CHECKED = 20
+"""So many parameters, the worst, are shown of each sampler."""
+
+CHECKED = ("sd_ratio", "virial", "mean_error", "ess", "rhat", "mean", "sd", "nuts_mean", "nuts_sd")
+"""The numbers of a parameter, some with a standard error."""
 
 
 def of_metrics(records: Records, *, metrics: Mapping[str, Sequence[str]]) -> list[Cell]:
@@ -89,3 +101,27 @@ def _with_floors(row: dict, single: Mapping[str, float]) -> dict:
     return row | {
         f"{key}_floor": single[scale] * written if single else None for key, scale in SCALES.items()
     }
+
+
+def own_errors(records: Records) -> list[Cell]:
+    """The metrics that a user's model has: those of predictions depend on its file, errors on NUTS."""
+    rows = [row for record in required(records, "evaluation") for row in record["table"]]
+    known = [metric for metric in OWN_METRICS if any(row.get(SOURCES[metric][0]) is not None for row in rows)]
+    return of_metrics(records, metrics={"own": known})
+
+
+def own_check(records: Records) -> list[Cell]:
+    """The worst parameters of each sampler of a user's model."""
+    return [cell for record in required(records, "checks") for cell in _of_sampler(record)]
+
+
+def _of_sampler(record: Mapping) -> Iterator[Cell]:
+    about = {name: record[name] for name in ("model", "sampler", "tuner")}
+    if not record["parameters"]:
+        missing = NO_ARM if record["arm"] is None else DASH
+        yield Cell(**about, metric="check_sd_ratio", missing=missing, detail="all")
+    for row in record["parameters"][:MOST_CHECKED]:
+        for key in (key for key in CHECKED if key in row):
+            numbers = {"value": finite(row[key]), "se": finite(row.get(f"{key}_se"))}
+            yield Cell(**about, metric=f"check_{key}", **numbers, detail=row["parameter"])
+        yield Cell(**about, metric="check_problems", text=row["problems"] or "none", detail=row["parameter"])

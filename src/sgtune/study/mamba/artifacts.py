@@ -32,15 +32,15 @@ OF_ARMS = ("evaluation", "reference", "widths")
 
 TABLES = {
     "table4": Artifact(
-        "comparison:tuned",
-        ("tuning",),
+        maker="comparison:tuned",
+        kinds=("tuning",),
         title="Table 4. What each tuner tunes",
         rows=("origin", "sampler"),
         columns=("tuner",),
     ),
     "deviations": Artifact(
-        "comparison:deviations",
-        ("settings", "paper_settings"),
+        maker="comparison:deviations",
+        kinds=("settings", "paper_settings"),
         title="Differences from the paper",
         rows=("metric", "model"),
         columns=("detail",),
@@ -49,39 +49,39 @@ TABLES = {
         needs=("paper",),
     ),
     "tuning_time": Artifact(
-        "costs:tuning",
-        ("tuning",),
+        maker="costs:tuning",
+        kinds=("tuning",),
         title="What tuning costs",
         options={"what": "time"},
         rows=("sampler", "tuner"),
         columns=("detail", "metric"),
     ),
     "tuning_parts": Artifact(
-        "costs:tuning",
-        ("tuning",),
+        maker="costs:tuning",
+        kinds=("tuning",),
         title="Where the time of tuning goes",
         options={"what": "parts"},
         rows=("sampler", "tuner"),
         columns=("detail", "metric"),
     ),
     "clocks": Artifact(
-        "comparison:clocks",
-        ("clocks", "reference"),
+        maker="comparison:clocks",
+        kinds=("clocks", "reference"),
         title="Seconds by measured costs and by the wall clock",
         rows=("metric",),
         columns=("detail",),
     ),
     "headline": Artifact(
-        "regret:headline",
-        ("regret", "reference"),
+        maker="regret:headline",
+        kinds=("regret", "reference"),
         title="Regret in short",
         rows=("tuner",),
         columns=("model", "detail"),
         needs=("regret",),
     ),
     "regret": Artifact(
-        "regret:regret",
-        ("regret", "reference"),
+        maker="regret:regret",
+        kinds=("regret", "reference"),
         title="Regret of the tuners",
         rows=("detail", "tuner", "metric"),
         columns=("sampler",),
@@ -89,36 +89,33 @@ TABLES = {
         needs=("regret",),
     ),
     "theory": Artifact(
-        "theory:theory",
-        ("tuning", "regret", "settings", "reference"),
+        maker="theory:theory",
+        kinds=("tuning", "regret", "settings", "reference"),
         title="Predicted and measured errors of the tuner theory",
         rows=("sampler",),
-        columns=("metric",),
         without=ALL_BUT_THEORY,
         needs=("reference", "regret", "xi_white"),
     ),
     "horizons": Artifact(
-        "theory:horizons",
-        ("horizons", "reference"),
+        maker="theory:horizons",
+        kinds=("horizons", "reference"),
         title="Arms chosen for short and for long runs",
         rows=("sampler", "tuner", "detail"),
-        columns=("metric",),
         stub={"detail": "Chosen for"},
         needs=("reference", "horizons"),
     ),
     "gaussian_ladder": Artifact(
-        "known_targets:gaussian_ladder",
-        ("ladder",),
+        maker="theory:gaussian_ladder",
+        kinds=("ladder",),
         title="Tuners on Gaussians of growing dimension",
         rows=("dimension", "kind", "tuner"),
-        columns=("metric",),
         stub={"kind": "Curvatures"},
         parts=("kind", "dimension"),
         needs=("paper",),
     ),
     "published_comparison": Artifact(
-        "comparison:published_comparison",
-        ("evaluation", "published", "reference"),
+        maker="comparison:published_comparison",
+        kinds=("evaluation", "published", "reference"),
         title="Comparison with the published numbers",
         rows=("table", "tuner", "sampler"),
         columns=("metric", "whose"),
@@ -127,8 +124,8 @@ TABLES = {
         needs=("paper",),
     ),
     "further_metrics": Artifact(
-        "accuracy:of_metrics",
-        OF_ARMS,
+        maker="accuracy:of_metrics",
+        kinds=OF_ARMS,
         title="Further metrics of the tuned samplers",
         options={"metrics": FURTHER},
         rows=("model", "origin", "sampler", "metric"),
@@ -136,8 +133,8 @@ TABLES = {
         needs=("paper",),
     ),
     "signal_of_width": Artifact(
-        "known_targets:signal_of_width",
-        ("sensitivity",),
+        maker="theory:signal_of_width",
+        kinds=("sensitivity",),
         title="How well the discrepancies see a wrong width",
         rows=("width", "metric", "judge"),
         columns=("dimension", "draws"),
@@ -146,8 +143,8 @@ TABLES = {
         needs=("paper",),
     ),
     "xi_by_block": Artifact(
-        "accuracy:xi_by_block",
-        ("evaluation", "reference"),
+        maker="accuracy:xi_by_block",
+        kinds=("evaluation", "reference"),
         title="Relative error of the standard deviations, by block of the parameters",
         rows=("tuner", "detail"),
         columns=("sampler",),
@@ -156,42 +153,37 @@ TABLES = {
         needs=("reference",),
     ),
     "ood": Artifact(
-        "accuracy:of_metrics",
-        ("evaluation",),
+        maker="accuracy:of_metrics",
+        kinds=("evaluation",),
         title="Out-of-distribution images",
         model="bnn",
         options={"metrics": {"bnn": ("entropy_test", "entropy_ood", "auroc")}},
         **BY_SAMPLER,
     ),
-    "modes": Artifact(
-        "reference:modes", ("reference",), title="The modes", rows=("model",), columns=("metric",)
-    ),
+    "modes": Artifact(maker="reference:modes", kinds=("reference",), title="The modes", rows=("model",)),
     "reference": Artifact(
-        "reference:reference",
-        ("reference",),
+        maker="reference:reference",
+        kinds=("reference",),
         title="How well the reference is sampled",
         rows=("model", "detail"),
-        columns=("metric",),
         stub={"detail": "Block"},
         needs=("reference",),
     ),
     "cost": Artifact(
-        "costs:cost",
-        ("cost",),
+        maker="costs:cost",
+        kinds=("cost",),
         title="What a step costs",
         rows=("model", "sampler", "detail"),
-        columns=("metric",),
         stub={"detail": "Step"},
     ),
     "timings": Artifact(
-        "costs:timings",
-        (
+        maker="costs:timings",
+        kinds=(
             *("data", "reference", "cost", "tuning", "evaluation", "checks", "screen", "regret", "clocks"),
             *("estimates", "widths", "horizons", "ladder", "sensitivity"),
         ),
         title="The cost of the run",
         rows=("detail",),
-        columns=("metric",),
         stub={"detail": "Rule"},
     ),
 }
@@ -199,25 +191,24 @@ TABLES = {
 # Of the model of a user's file.
 TABLES |= {
     "own_errors": Artifact(
-        "own:errors",
-        ("evaluation", "reference"),
+        maker="accuracy:own_errors",
+        kinds=("evaluation", "reference"),
         title="Your model: tuners compared",
         model="own",
         **BY_TUNER,
     ),
     "own_choices": Artifact(
-        "comparison:chosen",
-        ("tuning",),
+        maker="comparison:chosen",
+        kinds=("tuning",),
         title="Your model: hyperparameters chosen",
         model="own",
         **BY_TUNER,
     ),
     "own_check": Artifact(
-        "own:check",
-        ("checks",),
+        maker="accuracy:own_check",
+        kinds=("checks",),
         title="Your model: check of the chains, by parameter",
         rows=("sampler", "detail"),
-        columns=("metric",),
         stub={"detail": "Parameter"},
         model="own",
     ),
@@ -237,8 +228,8 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
 ):
     TABLES |= {
         f"table{short}": Artifact(
-            "accuracy:of_metrics",
-            kinds,
+            maker="accuracy:of_metrics",
+            kinds=kinds,
             title=f"Table {short}. {name}: accuracy of the tuned samplers",
             model=model,
             options={"metrics": {model: of_short}},
@@ -246,16 +237,16 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
             **BY_SAMPLER,
         ),
         f"table{long}": Artifact(
-            "accuracy:of_metrics",
-            kinds,
+            maker="accuracy:of_metrics",
+            kinds=kinds,
             title=f"Table {long}. {name}: tuners compared",
             model=model,
             options={"metrics": {model: of_long}},
             **BY_TUNER,
         ),
         f"table{choices}": Artifact(
-            "comparison:chosen",
-            ("tuning",),
+            maker="comparison:chosen",
+            kinds=("tuning",),
             title=f"Table {choices}. {name}: hyperparameters chosen",
             model=model,
             **BY_TUNER,
@@ -264,40 +255,36 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
 
 FIGURES = {
     "figure1": Artifact(
-        "figures:estimates",
-        ("estimates",),
+        maker="figures:estimates",
+        kinds=("estimates",),
         title="Figure 1. KSD against the step size",
         options={"varied": "step_size"},
     ),
     "figure2": Artifact(
-        "figures:estimates",
-        ("estimates",),
+        maker="figures:estimates",
+        kinds=("estimates",),
         title="Figure 2. KSD against the batch size",
         options={"varied": "batch_size"},
     ),
     "widths": Artifact(
-        "figures:widths",
         ("widths",),
         title="What the discrepancies can see: draws that are too narrow or too wide",
         needs=("reference", "paper"),
     ),
     "sensitivity": Artifact(
-        "figures:sensitivity",
         ("sensitivity",),
         title="Which errors of a chain's density each discrepancy sees",
         options={"statistic": "square", "disturbances": ("width", "direction")},
         needs=("paper",),
     ),
     "sensitivity_values": Artifact(
-        "figures:sensitivity",
-        ("sensitivity",),
+        maker="figures:sensitivity",
+        kinds=("sensitivity",),
         title="Which widths of a few draws each discrepancy sees",
         options={"statistic": "value", "disturbances": ("width",)},
         needs=("paper",),
     ),
-    "regret_dots": Artifact(
-        "figures:regret_dots", ("regret",), title="Regret of the tuners, by sampler", needs=("regret",)
-    ),
+    "regret_dots": Artifact(("regret",), title="Regret of the tuners, by sampler", needs=("regret",)),
 }
 
 # The paper's figures of a metric against run time with its tuners, and our tuners beside its main one.
@@ -323,8 +310,8 @@ for name, model, metric, lines, title in (
 ):
     kept = lines[model] if lines is LINES else lines
     FIGURES[name] = Artifact(
-        "figures:run_time",
-        ("evaluation",),
+        maker="figures:run_time",
+        kinds=("evaluation",),
         title=f"{title} against run time",
         model=model,
         options={"metric": metric},
@@ -332,18 +319,12 @@ for name, model, metric, lines, title in (
     )
 
 FIGURES["own_curves"] = Artifact(
-    "figures:run_time",
-    ("evaluation",),
+    maker="figures:run_time",
+    kinds=("evaluation",),
     title="Your model: KSD scaled against run time",
     model="own",
     options={"metric": "ksd_scaled"},
     without=tuple(tuner for tuner in TUNERS if tuner not in OUR_LINES),
 )
 
-STUDY = Study(
-    "MAMBA",
-    (*TABLES["timings"].kinds, "settings", "published", "paper_settings"),
-    TABLES,
-    FIGURES,
-    names=JUDGES | KINDS,
-)
+STUDY = Study("MAMBA", TABLES, FIGURES, names=JUDGES | KINDS)

@@ -1,15 +1,13 @@
 """What tuners tune and choose, as in the paper's tables 4, 5, 7 and 9; our numbers and settings beside the paper's; and
 runs by the two clocks."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import log10
 from statistics import median_low
 
-import pandas as pd
-
 from sgtune.study.catalogue import has_axis
-from sgtune.study.config.sections import model_settings
+from sgtune.study.config.sections import leaves, model_settings
 from sgtune.study.report.labels import MODELS, in_order
 from sgtune.study.report.means import SOURCES, evaluation_cells, identity, metric_of, ratio_of
 from sgtune.study.report.records import Records, of_tuners, required
@@ -81,18 +79,16 @@ def tuned(records: Records) -> list[Cell]:
 
 
 def published_comparison(records: Records) -> list[Cell]:
-    """Our metrics and hyperparameters beside the paper's (its Tables 1 to 3 and 5 to 10)."""
+    """Our metrics and hyperparameters beside the paper's (its Tables 1 to 3 and 5 to 10): of each of our cells whose
+    metric the paper has ours, the paper's number and their ratio, in the first table of the paper with this metric. Its
+    appendix repeats the tables of the text with more digits and tuners."""
     found = required(records, "evaluation")
-    ours = [cell for record in found for cell in evaluation_cells(record, IN_PAPER.get(record["model"], ()))]
-    ours += [cell for record in found for cell in choice_cells(record)]
-    return beside_paper(ours, required(records, "published"))
-
-
-def beside_paper(cells: Iterable[Cell], published: Iterable[Mapping]) -> list[Cell]:
-    """Of each of our cells whose metric the paper has: ours, the paper's number and their ratio, in the first table of
-    the paper with this metric. Its appendix repeats the tables of the text with more digits and tuners."""
+    cells = [cell for record in found for cell in evaluation_cells(record, IN_PAPER.get(record["model"], ()))]
+    cells += [cell for record in found for cell in choice_cells(record)]
     tables, papers = {}, {}
-    for row in sorted(published, key=lambda row: int(row["table"].removeprefix("table"))):
+    for row in sorted(
+        required(records, "published"), key=lambda row: int(row["table"].removeprefix("table"))
+    ):
         tables.setdefault((row["model"], row["metric"]), int(row["table"].removeprefix("table")))
         papers[row["model"], row["sampler"], row["tuner"], row["metric"]] = row["value"]
     found = []
@@ -131,7 +127,7 @@ def deviations(records: Records) -> list[Cell]:
     models = [model for model in in_order(config["models"], MODELS) if model in papers]
     found: dict[str, dict[tuple[str, str], list[str]]] = {key: {} for own in papers.values() for key in own}
     for model in models:
-        settings = pd.json_normalize(model_settings(config, model)).to_dict("records")[0]
+        settings = dict(leaves(model_settings(config, model)))
         for key, paper in papers[model].items():
             tuner = OF_TUNERS.get(key.split(".")[0])
             # Earlier runs do not have all keys of today.
@@ -164,20 +160,18 @@ def clocks(records: Records) -> list[Cell]:
     losses = {record["model"]: [metric_of(key) for key in record["losses"]] for record in found}
     # Main losses of all models before the others: metrics stand in the order in which they come.
     ranks = {metric: rank for of_model in losses.values() for rank, metric in enumerate(of_model)}
-    cells = [cell for record in found for cell in _by_clock(record, (*MEASURED, *losses[record["model"]]))]
+    cells = []
+    for record in found:
+        metrics = (*MEASURED, *losses[record["model"]])
+        both = [
+            evaluation_cells({**record, "best": record["arm"], "table": record[clock]}, metrics)
+            for clock in ("calibrated", "wall")
+        ]
+        for calibrated, wall in zip(*both, strict=True):
+            cells += [replace(calibrated, detail="calibrated"), replace(wall, detail="wall")]
+            ratio, se = ratio_of(wall, calibrated)
+            if ratio is not None and calibrated.metric not in ("budget_seconds", "wall_seconds"):
+                text = format_number(ratio, sd=se)
+                own = {"value": ratio, "sd": None, "se": se, "text": text}
+                cells.append(replace(wall, **own, detail="wall_over_calibrated"))
     return sorted(cells, key=lambda cell: ranks.get(cell.metric, -1))
-
-
-def _by_clock(record: dict, metrics: Iterable[str]) -> Iterator[Cell]:
-    """Of each metric the cell by each clock, and their ratio."""
-    both = [
-        evaluation_cells({**record, "best": record["arm"], "table": record[clock]}, metrics)
-        for clock in ("calibrated", "wall")
-    ]
-    for calibrated, wall in zip(*both, strict=True):
-        yield replace(calibrated, detail="calibrated")
-        yield replace(wall, detail="wall")
-        ratio, se = ratio_of(wall, calibrated)
-        if ratio is not None and calibrated.metric not in ("budget_seconds", "wall_seconds"):
-            text = format_number(ratio, sd=se)
-            yield replace(wall, value=ratio, sd=None, se=se, text=text, detail="wall_over_calibrated")

@@ -5,7 +5,7 @@ from statistics import fmean, median, stdev
 
 from sgtune.sampling.budget import shape_of_row
 from sgtune.study.report.means import identity
-from sgtune.study.report.records import Records, finite, of_tuners, provenances, required
+from sgtune.study.report.records import Records, finite, of_tuners, over, provenances, required
 from sgtune.study.report.table import Cell
 from sgtune.support.axes import BATCH_SIZE, STATIC, numbers_of, symbol_of
 from sgtune.support.errors import DataError
@@ -60,8 +60,13 @@ def cost(records: Records) -> list[Cell]:
         for record in found
     }
     # Details stand in the order in which they come, and models have some in common: sorted before, not by model.
-    rows = [(record["model"], row, _static(row)) for record in found for row in record["rows"]]
-    rows.sort(key=lambda one: _by_size(one[2]))
+    rows = [
+        (record["model"], row, numbers_of(shape_of_row(row)[1:], STATIC))
+        for record in found
+        for row in record["rows"]
+    ]
+    # Large batches first, then by the other numbers, the smallest first.
+    rows.sort(key=lambda one: [-n if name == BATCH_SIZE.name else n or 0 for name, n in one[2].items()])
     cells = []
     for model, row, static in rows:
         here, there = row["seconds_per_step"], tables[model].get(shape_of_row(row))
@@ -75,16 +80,6 @@ def cost(records: Records) -> list[Cell]:
     return cells
 
 
-def _static(row: dict) -> dict:
-    """The static numbers of a row by name, None where its sampler has none."""
-    return numbers_of(shape_of_row(row)[1:], STATIC)
-
-
-def _by_size(static: dict) -> list:
-    """Large batches first, then by the other numbers, the smallest first."""
-    return [-number if name == BATCH_SIZE.name else number or 0 for name, number in static.items()]
-
-
 def tuning(records: Records, *, what: str) -> list[Cell]:
     """What tuning costs, warm and cold, against the nominal budget and MAMBA-KSD (``what`` is "time"), or where that
     goes ("parts")."""
@@ -95,7 +90,7 @@ def tuning(records: Records, *, what: str) -> list[Cell]:
         own = numbers[record["model"], record["sampler"], record["tuner"]]
         theirs = numbers.get((record["model"], record["sampler"], "mamba-ksd"), {})
         for name in ("warm", "nominal"):
-            own[f"{name}_ratio"] = _over(own[f"{name}_seconds"], theirs.get(f"{name}_seconds"))
+            own[f"{name}_ratio"] = over(own[f"{name}_seconds"], theirs.get(f"{name}_seconds"))
         warm = [run["seconds"]["warm"] for run in record["tunings"]]
         spreads = {"warm_seconds": stdev(warm) if len(warm) > 1 else None}
         cells += [
@@ -116,9 +111,9 @@ def _numbers(record: dict) -> dict[str, float | None]:
     return {
         "nominal_seconds": nominal,
         "warm_seconds": seconds["warm"],
-        "warm_per_budget": _over(seconds["warm"], nominal),
+        "warm_per_budget": over(seconds["warm"], nominal),
         "cold_seconds": first["cold"],
-        "cold_per_budget": _over(first["cold"], nominal),
+        "cold_per_budget": over(first["cold"], nominal),
         "sampling_seconds": parts[0],
         "score_seconds": parts[1],
         "discrepancy_seconds": parts[2],
@@ -128,10 +123,6 @@ def _numbers(record: dict) -> dict[str, float | None]:
         "overrun_percent": None if not nominal else 100 * seconds["overrun"] / nominal,
         "gradient_evaluations_x1e-9": None if evaluations is None else evaluations / 1e9,
     }
-
-
-def _over(above: float | None, below: float | None) -> float | None:
-    return above / below if above is not None and below else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -4,6 +4,7 @@ arms over the oracle's."""
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from textwrap import fill
 
 import numpy as np
@@ -25,9 +26,11 @@ from sgtune.study.report.style import (
     MEDIUM,
     NARROW,
     label_ends,
+    legend_below,
     log_error,
     log_ticks,
-    styled,
+    panels,
+    sampler_rows,
     tuner_style,
 )
 from sgtune.study.report.table import AT_CAP, DAGGER, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
@@ -100,13 +103,13 @@ def _panels(
     """A figure, and its panels by model (across) and key of ``headings`` (down); those of a single model lie side by
     side. The y axes of several models say the heading, and ``over`` what it is divided by."""
     if len(models) == 1:
-        figure = Figure(figsize=(MEDIUM, height + 0.7), layout="constrained")
-        axes = figure.subplots(1, len(headings), squeeze=False).T
+        figure, axes = panels(1, len(headings), MEDIUM, height + 0.7)
+        axes = axes.T
         for axis, heading in zip(axes[:, 0], headings.values(), strict=True):
             axis.set(title=heading, xlabel=x_label)
     else:
-        figure = Figure(figsize=(MEDIUM, height * len(headings) + 0.5), layout="constrained")
-        axes = figure.subplots(len(headings), len(models), squeeze=False, sharex="col")
+        n_rows = len(headings)
+        figure, axes = panels(n_rows, len(models), MEDIUM, height * n_rows + 0.5, sharex="col")
         for top, bottom, model in zip(axes[0], axes[-1], models, strict=True):
             top.set_title(label(model, MODELS))
             bottom.set_xlabel(x_label)
@@ -116,11 +119,6 @@ def _panels(
     return figure, by_name
 
 
-def _legend_below(figure: Figure, handles: Sequence, **look: object) -> None:
-    """One legend for all panels, outside them."""
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, **look)
-
-
 def _say_empty(axis: Axes, without_ticks: Axis, words: str = "no finite value", **look: object) -> None:
     """Text in a panel that has no lines, and nothing on one of its axes."""
     without_ticks.set_ticks([])
@@ -128,7 +126,6 @@ def _say_empty(axis: Axes, without_ticks: Axis, words: str = "no finite value", 
     axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=INK, **look)
 
 
-@styled
 def estimates(records: Records, *, varied: str) -> Figure:
     """KSD against the ``step_size`` or the ``batch_size``, estimated in four ways (paper, Figs. 1 and 2)."""
     found = required(records, "estimates")
@@ -154,7 +151,7 @@ def estimates(records: Records, *, varied: str) -> Figure:
     drawn = [line for axis in figure.axes for line in axis.lines if len(line.get_xdata())]
     handles = {line.get_label(): line for line in drawn}
     order = in_order(handles, map("{0[0]}, {0[1]}".format, ESTIMATES))
-    _legend_below(figure, [handles[name] for name in order], handlelength=3.2, title="gradients, samples")
+    legend_below(figure, [handles[name] for name in order], handlelength=3.2, title="gradients, samples")
     return figure
 
 
@@ -224,7 +221,6 @@ def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
         log_ticks(axis.yaxis)
 
 
-@styled
 def run_time(records: Records, *, metric: str) -> Figure:
     """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5)."""
     found = required(records, "evaluation")
@@ -232,8 +228,7 @@ def run_time(records: Records, *, metric: str) -> Figure:
     tuners = in_order((record["tuner"] for record in found), TUNERS)
     n_columns = min(2, len(samplers))
     n_rows = -(-len(samplers) // n_columns)
-    figure = Figure(figsize=(MEDIUM, 1.75 * n_rows + 0.4), layout="constrained")
-    axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True)
+    figure, axes = panels(n_rows, n_columns, MEDIUM, 1.75 * n_rows + 0.4, sharex=True)
     shown = axes.flat[: len(samplers)]
     for axis, sampler in zip(shown, samplers, strict=True):
         own = {record["tuner"]: record for record in found if record["sampler"] == sampler}
@@ -254,7 +249,6 @@ def run_time(records: Records, *, metric: str) -> Figure:
     return figure
 
 
-@styled
 def widths(records: Records) -> Figure:
     """Discrepancy of draws that are too narrow or wide, over the value of exact draws; the lowest is ringed."""
     found = required(records, "widths")
@@ -277,7 +271,7 @@ def widths(records: Records) -> Figure:
             axis.plot([], [], **RING, color=INK, label="lowest value")
             axis.set(yscale="log", xlim=(-0.15, None))
             log_ticks(axis.yaxis)
-    _legend_below(figure, figure.axes[0].get_legend_handles_labels()[0], handlelength=3.2)
+    legend_below(figure, figure.axes[0].get_legend_handles_labels()[0], handlelength=3.2)
     return figure
 
 
@@ -296,38 +290,37 @@ def shown_points(dimension: int, counts: set[int]) -> int:
     return min(sorted(counts), key=lambda n: abs(np.log(n / usual)))
 
 
-@styled
 def sensitivity(records: Records, *, statistic: str, disturbances: Sequence[str]) -> Figure:
     """Signal over noise of one statistic, a line per judge: a column per disturbance and a row per dimension; of a
     single disturbance the dimensions side by side."""
     rows = [row for record in required(records, "sensitivity") for row in record["rows"]]
     dimensions = sorted({row["dimension"] for row in rows})
     shape = (len(dimensions), len(disturbances)) if len(disturbances) > 1 else (1, len(dimensions))
-    figure = Figure(figsize=(MEDIUM, 1.75 * shape[0] + 1.2), layout="constrained")
-    axes = figure.subplots(*shape, squeeze=False, sharex="col", sharey=True)
-    panels = [(dimension, disturbance) for dimension in dimensions for disturbance in disturbances]
-    for axis, (dimension, disturbance) in zip(axes.flat, panels, strict=True):
+    figure, axes = panels(*shape, MEDIUM, 1.75 * shape[0] + 1.2, sharex="col", sharey=True)
+    shown, lines = list(product(dimensions, disturbances)), []
+    for axis, (dimension, disturbance) in zip(axes.flat, shown, strict=True):
         n = shown_points(dimension, {row["points"] for row in rows if row["dimension"] == dimension})
         whose = (dimension, n, disturbance)
         own = [row for row in rows if (row["dimension"], row["points"], row["perturbation"]) == whose]
-        _sensitivity_panel(axis, own, statistic)
+        lines.append(_sensitivity_panel(axis, own, statistic))
         title, unit, _ = HEADINGS[disturbance]
         axis.set_title(f"{title}\n" * (axis in axes[0]) + f"D = {dimension:,}, n = {n:,}")
         axis.set_xlabel(unit if axis in axes[-1] else "")
     for axis in axes[:, 0]:
         axis.set_ylabel("signal / noise")
-    _scale(axes)
-    for axis, (_, disturbance) in zip(axes.flat, panels, strict=True):
-        judges = [line for line in axis.lines if line.get_label() in JUDGES.values()]
-        label_ends(axis, judges, place=HEADINGS[disturbance][2])
+    _scale(axes, [line.get_ydata() for own in lines for line in own])
+    for axis, own, (_, disturbance) in zip(axes.flat, lines, shown, strict=True):
+        label_ends(axis, own, place=HEADINGS[disturbance][2])
     # Lines and areas that belong to no judge.
     entries = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
     handles = [entries[name] for name in (EXACT, UNSEEN, PREFERRED) if name in entries]
-    _legend_below(figure, handles, handlelength=3.2)
+    legend_below(figure, handles, handlelength=3.2)
     return figure
 
 
-def _sensitivity_panel(axis: Axes, rows: Sequence[dict], statistic: str) -> None:
+def _sensitivity_panel(axis: Axes, rows: Sequence[dict], statistic: str) -> list[Line2D]:
+    """The lines of the judges."""
+    lines = []
     axis.axhspan(-SEEN, SEEN, color="#ececec", linewidth=0, label=UNSEEN, zorder=0)
     axis.axhline(0, color=INK, linewidth=0.6, zorder=1)
     for at in sorted({row["size"] for row in rows if row[f"{statistic}_signal_se"] == 0}):
@@ -337,16 +330,14 @@ def _sensitivity_panel(axis: Axes, rows: Sequence[dict], statistic: str) -> None
         sizes = [row["size"] for row in own]
         signals, errors = (_numbers(own, f"{statistic}_signal{ending}") for ending in ("", "_se"))
         look = LINES[judge] | {"linewidth": 1.2, "markersize": 3.5, "markeredgewidth": 0, "clip_on": False}
-        axis.plot(sizes, np.clip(signals, -MOST, MOST), **look, zorder=3, label=JUDGES[judge])
+        lines += axis.plot(sizes, np.clip(signals, -MOST, MOST), **look, zorder=3, label=JUDGES[judge])
         low, high = (np.clip(signals + sign * 2 * errors, -MOST, MOST) for sign in (-1, 1))
         axis.fill_between(sizes, low, high, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
+    return lines
 
 
-def _scale(axes: np.ndarray) -> None:
+def _scale(axes: np.ndarray, curves: Sequence[np.ndarray]) -> None:
     """One scale for all panels, linear where nothing is seen and logarithmic beyond."""
-    curves = [
-        line.get_ydata() for axis in axes.flat for line in axis.lines if line.get_label() in JUDGES.values()
-    ]
     is_misled = min(curve.min() for curve in curves) < -SEEN
     axes[0, 0].set_yscale("symlog", linthresh=SEEN, linscale=0.6)
     axes[0, 0].set_ylim(-MOST if is_misled else -4, MOST)
@@ -354,12 +345,12 @@ def _scale(axes: np.ndarray) -> None:
     for axis in axes.flat:
         axis.yaxis.set_major_locator(FixedLocator([tick for tick in TICKS if low <= tick <= high]))
         axis.yaxis.set_minor_locator(NullLocator())
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(float(value))))
+        axis.yaxis.set_major_formatter(FuncFormatter(_tick))
         if is_misled:
             axis.axhspan(-MOST, -SEEN, color="#fae7dc", linewidth=0, label=PREFERRED, zorder=0)
 
 
-def _tick(value: float) -> str:
+def _tick(value: float, _: object) -> str:
     end = {MOST: "≥", -MOST: "≤"}.get(value, "")
     return f"{end}{value:,.0f}".replace("-", "\N{MINUS SIGN}")
 
@@ -368,28 +359,20 @@ def regret_dots(records: Records) -> Figure:
     """Mean loss of each tuner's arms over the oracle's, for the model's main loss and the longest run: a panel per
     model, a row per sampler."""
     found = required(records, "regret")
-    panels = {}
+    shown = {}
     for model in in_order((record["model"] for record in found), MODELS):
         own = [record for record in found if record["model"] == model]
         which = (f"{losses_of(own[0])[0]}_over_oracle", after(seconds_of(own)[-1]))
-        panels[model] = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == which]
-    return draw_dots(panels)
-
-
-@styled
-def draw_dots(panels: Mapping[str, Sequence[Cell]]) -> Figure:
-    """The figure of regret, from each model's cells of one metric and one length of runs."""
-    cells = [cell for own in panels.values() for cell in own]
+        shown[model] = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == which]
+    cells = [cell for own in shown.values() for cell in own]
     samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
     at_test_set = {cell.tuner: cell.at_test_set for cell in cells if cell.tuner not in COMPARED_ARMS}
-    figure = Figure(figsize=(NARROW, len(panels) * (0.4 * len(samplers) + 0.8) + 1.3), layout="constrained")
-    axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
-    for axis, (model, own) in zip(axes, panels.items(), strict=True):
+    figure, axes = panels(len(shown), 1, NARROW, len(shown) * (0.4 * len(samplers) + 0.8) + 1.3)
+    for axis, (model, own) in zip(axes.flat, shown.items(), strict=True):
         _regret_panel(axis, own, samplers, in_order(at_test_set, TUNERS))
         axis.set_title(f"{label(model, MODELS)}, {own[0].detail}", pad=14)
         if any(cell.value is not None for cell in own):
             axis.set_xlabel(METRICS[own[0].metric].label)
-        axis.set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
     handles = []
     for tuner in in_order(at_test_set, TUNERS):
         look = tuner_style(tuner) | DOT
@@ -397,7 +380,7 @@ def draw_dots(panels: Mapping[str, Sequence[Cell]]) -> Figure:
     handles.append(Line2D([], [], label="Oracle", **DOTTED))
     for name, look in MARKS.items():
         handles.append(Line2D([], [], label=COMPARED_ARMS[name], **look | DOT))
-    _legend_below(figure, handles, handlelength=2.4)
+    legend_below(figure, handles, handlelength=2.4)
     return figure
 
 
@@ -416,7 +399,6 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
     for i in range(1, len(samplers)):
         axis.axhline(i - 0.5, color="#d0d0d0", linewidth=0.6)
     axis.axvline(1.0, **DOTTED, label="oracle")
-    axis.grid(False, axis="y")
     axis.set_xscale("log")
     for cell in known:
         if cell.tuner in MARKS:
@@ -440,8 +422,7 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
         axis.axvspan(edge / margin, edge * margin, color="#f0f0f0", zorder=0)
         place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "fontsize": 7}
         axis.text(1.0, 1.01, " / ".join(off_scale), **place, color=INK)
-    axis.set(ylim=(len(samplers) - 0.5, -0.5), ylabel="")
-    axis.tick_params(axis="y", length=0)
+    sampler_rows(axis, samplers)
     if not (known or off_scale):
         words = next((words for reason, words in NOTHING.items() if reason in reasons), "not computed")
         _say_empty(axis, axis.xaxis, words, bbox={"facecolor": "white", "edgecolor": "none"})

@@ -1,18 +1,27 @@
-"""Tuners that look ahead: the errors that theory predicts beside measured ones, and choices for several horizons."""
+"""Tuners that look ahead: the errors that theory predicts beside measured ones, choices for several horizons,
+and on Gaussians, where every arm's expected error is known; and how well discrepancies see a wrong width."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import hypot, sqrt
 
 import numpy as np
 
 from sgtune.study.config.sections import model_settings
 from sgtune.study.mamba.comparison import choice_cells
-from sgtune.study.report.means import SOURCES, Estimate, metric_of, ratio
-from sgtune.study.report.records import Records, finite, required
+from sgtune.study.mamba.regret import AT_LEAST
+from sgtune.study.report.means import SOURCES, metric_of, ratio
+from sgtune.study.report.records import Records, finite, mean_of, required
 from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 
 LOSS = "xi_white"
 """What the theory predicts: `sgtune.metrics.xi_white`."""
+
+ESCAPED = 10.0
+"""Where records cut an error off (`sgtune.study.experiments.ladder.ESCAPED`)."""
+
+WIDTHS = (0.5, 1.5)
+"""Draws of these widths, in sds of the target, are in `signal_of_width`."""
 
 
 def theory(records: Records) -> list[Cell]:
@@ -52,10 +61,16 @@ def _of_sampler(record: Mapping, tuned: Mapping, seconds: float, of_reference: f
     if missing:
         yield from (Cell(**own, metric=metric, missing=missing) for metric in both)
         return
-    error = _root_mean_square(np.array(run["losses"][LOSS], float))
-    counts = {"finite": run["diverged"].count(False), "replicates": len(run["diverged"])}
+    squares = np.array(run["losses"][LOSS], float) ** 2
+    value, counts = sqrt(squares.mean()), _counts(run)
+    # By the delta method.
+    se = float(squares.std(ddof=1) / sqrt(len(squares)) / (2 * value)) if value else 0.0
     for metric, unit in both.items():
-        yield Cell(**own, metric=metric, value=error.value / unit, se=error.se / unit, **counts)
+        yield Cell(**own, metric=metric, value=value / unit, se=se / unit, **counts)
+
+
+def _counts(run: Mapping) -> dict[str, int]:
+    return {"finite": run["diverged"].count(False), "replicates": len(run["diverged"])}
 
 
 def _missing(record: Mapping, run: Mapping | None) -> str | None:
@@ -65,13 +80,6 @@ def _missing(record: Mapping, run: Mapping | None) -> str | None:
     if run is None:
         return DASH
     return DIVERGED if all(run["diverged"]) else None
-
-
-def _root_mean_square(values: np.ndarray) -> Estimate:
-    """Of two or more runs, with its standard error by the delta method."""
-    squares = values**2
-    value = sqrt(squares.mean())
-    return Estimate(value, float(squares.std(ddof=1) / sqrt(len(squares)) / (2 * value)) if value else 0.0)
 
 
 def horizons(records: Records) -> list[Cell]:
@@ -99,7 +107,7 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
         if missing:
             yield from (Cell(**about, metric=metric_of(name), missing=missing) for name in names)
             continue
-        about |= {"finite": run["diverged"].count(False), "replicates": len(run["diverged"])}
+        about |= _counts(run)
         for name in names:
             metric = metric_of(name)
             values = SOURCES[metric][1] * np.array(run["losses"][name], float)
@@ -115,3 +123,51 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
                 # An arm against itself has no error.
                 error = None if chosen["arm"] == best else over.se
                 yield Cell(**about, metric=metric, value=over.value, se=error)
+
+
+def gaussian_ladder(records: Records) -> list[Cell]:
+    """Tuners' choices on Gaussians, all samplers together: expected errors over the oracle's, and arms that escaped or
+    are frozen."""
+    races: dict[tuple[str, str], list[dict]] = {}
+    for record in sorted(required(records, "ladder"), key=lambda record: record["dimension"]):
+        for own in record["gaussians"]:
+            for run in own["runs"]:
+                key = (run["tuner"], f"{own['kind']}, D = {own['dimension']:,}")
+                races.setdefault(key, []).append(run | {"smallest": own["smallest"]})
+    return [cell for whose, runs in races.items() for cell in _of_races(*whose, runs)]
+
+
+def _of_races(tuner: str, detail: str, runs: Sequence[dict]) -> list[Cell]:
+    """Where some run's error is cut off, all but the counts are lower bounds."""
+    about = {"model": "", "sampler": "", "tuner": tuner, "detail": detail}
+    over = [run["error"] / run["oracle_error"] for run in runs]
+    numbers = {
+        "ladder_error": mean_of([run["error"] for run in runs]),
+        "ladder_over_oracle": mean_of(over),
+        "ladder_worst": (max(over), None),
+        "ladder_over_smallest": mean_of([run["error"] / run["smallest"] for run in runs]),
+        "ladder_marginal": mean_of([run["marginal"] for run in runs]),
+    }
+    if tuner == "oracle":
+        numbers |= dict.fromkeys(("ladder_over_oracle", "ladder_worst"), (None, None))
+    cells = [Cell(**about, metric=metric, value=value, se=se) for metric, (value, se) in numbers.items()]
+    if any(run["error"] >= ESCAPED for run in runs):
+        cells = [
+            cell if cell.value is None else replace(cell, text=f"{AT_LEAST} {cell.shown}") for cell in cells
+        ]
+    counts = {f"ladder_{name}": sum(run[name] for run in runs) for name in ("escaped", "frozen")}
+    return cells + [Cell(**about, metric=metric, value=count) for metric, count in counts.items()]
+
+
+def signal_of_width(records: Records) -> list[Cell]:
+    """Signal over noise of one value for draws half, and one and a half times, as wide as the target; of the density
+    that the draws are from (``square``), and of the draws themselves (``value``)."""
+    cells = []
+    for row in (row for record in required(records, "sensitivity") for row in record["rows"]):
+        if row["perturbation"] != "width" or row["size"] not in WIDTHS:
+            continue
+        detail = f"{row['judge']}, width {row['size']:g}, D = {row['dimension']}, n = {row['points']}"
+        for metric in ("square_signal", "value_signal"):
+            cells.append(Cell("", "", "", metric, value=row[metric], se=row[f"{metric}_se"], detail=detail))
+    # Details stand in the order in which they come: numbers by size.
+    return sorted(cells, key=lambda cell: [float(part.split()[-1]) for part in cell.detail.split(", ")[1:]])

@@ -30,9 +30,6 @@ UNKNOWN = """Not known:
 FITTED = 9
 """Step sizes of a grid that fits (`sgtune.tuning.grid.fitted_step_sizes`), two decades of them."""
 
-CHECKED_CHAINS = 4
-"""As `sgtune.study.experiments.check.CHAINS`, whose module imports JAX."""
-
 
 class Jobs(NamedTuple):
     """The jobs of one rule and model (empty: of none): their number, and the seconds of their budgets together; of
@@ -93,7 +90,7 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         "estimate_discrepancies": (1, n_chains * estimates["seconds"]),
     }
     if not MODELS[model].in_paper:
-        jobs["check_sampler"] = (n_samplers, n_samplers * CHECKED_CHAINS * evaluation["seconds"])
+        jobs["check_sampler"] = (n_samplers, n_samplers * of.CHECKED_CHAINS * evaluation["seconds"])
     if nuts["nuts"]:
         jobs["combine_nuts"] = (1, 0.0)
         jobs |= {"measure_widths": (1, 0.0)} if MODELS[model].in_paper else {}

@@ -7,11 +7,13 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from socket import gethostname
+from tempfile import TemporaryFile
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, TextIO
 from zlib import crc32
@@ -49,6 +51,32 @@ def prepare_jobs() -> None:
     os.environ[WORKFLOW_PROCESS] = _process(os.getpid()) or ""
     here = str(Path(sgtune.__file__).parents[1])
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+
+
+def exit_unless_startable(words: Sequence[str] | None = None) -> None:
+    """One line and exit status 1 where Snakemake would print a traceback before it reads the Snakefile: a file of
+    ``--configfile`` is missing, or the folder of its cache cannot be written.
+
+    The profile calls this, because Snakemake reads profiles first. ``words``: the command's, those of this process.
+    """
+    from snakemake.common import get_appdirs
+
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=[])
+    for name in parser.parse_known_args(words)[0].configfile:
+        if not Path(name).is_file():
+            sys.exit(f"Error: --configfile: {name!r} is not a file (targets stand before --configfile)")
+    try:
+        folder = Path(get_appdirs().user_cache_dir, "snakemake")
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        name = "XDG_CACHE_HOME" if os.environ.get("XDG_CACHE_HOME") else "HOME"
+        sys.exit(
+            f"Error: {name}: {os.environ.get(name)!r} cannot be written ({error.strerror}), and Snakemake's cache is "
+            "below it; XDG_CACHE_HOME may name another folder"
+        )
 
 
 class Job:
@@ -205,7 +233,12 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
         yield this
         this.parts.clear()
         if saved:
-            _save(this, snakemake)
+            try:
+                wildcards = dict(snakemake.wildcards.items())
+                save_job(this.run, this.rule, wildcards, this.settings, snakemake.input, snakemake.output)
+            except (OSError, DataError) as error:
+                # A warning only: the results exist, and may have taken hours.
+                this.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
     except Exception as error:
         line = str(error) if isinstance(error, InputError) else _fault_of_platform()
         if line is None:
@@ -227,15 +260,6 @@ def _fault_of_platform() -> str | None:
     except (AssertionError, RuntimeError):
         return f"JAX_PLATFORMS: {named!r} does not start here; it must name what the machine has, such as cpu"
     return None
-
-
-def _save(this: Job, snakemake) -> None:
-    wildcards = dict(snakemake.wildcards.items())
-    try:
-        save_job(this.run, this.rule, wildcards, this.settings, snakemake.input, snakemake.output)
-    except (OSError, DataError) as error:
-        # A warning only: the results exist, and may have taken hours.
-        this.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
 
 
 def _end_with_workflow(every: float = 1.0) -> None:
@@ -268,9 +292,6 @@ def _claim(snakemake) -> None:
 
     The locks are files in `LOCKS`, named after the jobs' logs, and name their owners. They are none of the job's own
     files, because a Snakemake that is started again deletes these.
-
-    Raises:
-        InputError: another process has the lock.
     """
     if not snakemake.log:
         return

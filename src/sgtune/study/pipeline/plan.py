@@ -13,6 +13,9 @@ from sgtune.study.config.sections import model_settings, settings_of
 from sgtune.support.axes import N_LEAPFROG
 from sgtune.support.errors import InputError
 
+CHECKED_CHAINS = 4
+"""Of each sampler on a user's model."""
+
 
 def tuners_of(config: Mapping, model: str, sampler: str) -> list[str]:
     """Tuners studied with ``sampler`` on ``model``, those on the smaller grid last; of a user's model those that suit

@@ -120,15 +120,9 @@ def summarise(provenances: Iterable[dict]) -> dict:
         return sorted({one[key] for one in records if one.get(key) is not None})
 
     versions = [one.get("versions") or {} for one in found]
-    spans = [
-        (
-            start := datetime.fromisoformat(one["created"]),
-            start + timedelta(seconds=one.get("seconds") or 0.0),
-        )
-        for one in found
-        if one.get("created")
-    ]
-    first_and_last = {min(spans)[0], max(end for _, end in spans)} if spans else ()
+    dated = [(datetime.fromisoformat(one["created"]), one) for one in found if one.get("created")]
+    ends = [start + timedelta(seconds=one.get("seconds") or 0.0) for start, one in dated]
+    first_and_last = {min(start for start, _ in dated), max(ends)} if dated else ()
     loads = [one["load_before"][0] for one in found if one.get("load_before")]
     return {
         "files": len(found),

@@ -218,11 +218,8 @@ def restore(run: str, settings: Mapping[str, dict | None]) -> Restored:
 
 
 def _checked(run: str, settings: Mapping[str, dict | None]) -> list[Note]:
-    """The notes of the jobs that this configuration has, if all were done with its settings.
-
-    Raises:
-        DataError: nothing is saved, or a job was done with other settings.
-    """
+    """The notes of the jobs that this configuration has; a `DataError` if there is none at all, or one of a job that
+    was done with other settings."""
     notes = read_notes(run)
     if not notes:
         raise DataError(f"{SAVED / run}: no finished job is saved there")

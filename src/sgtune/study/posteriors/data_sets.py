@@ -249,8 +249,6 @@ def read_idx(path: str | Path) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
 
 
-# --- MovieLens ---
-
 MOVIELENS = DataSet(
     "movielens-100k",
     {"u.data": "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490"},
@@ -268,7 +266,6 @@ MOVIELENS = DataSet(
     ),
 )
 
-# --- images ---
 
 TEST_IMAGES = "t10k-images-idx3-ubyte"
 
@@ -342,8 +339,6 @@ NOTMNIST = DataSet(
     {TEST_IMAGES: "8e7f38ae95cc8f48e0986175ffc9137e5007ebcf3d8fdf6656c904eb9dab198b"},
     (site({TEST_IMAGES: f"{NOTMNIST_SITE}/{TEST_IMAGES}.gz"}, gzip.decompress),),
 )
-
-# --- tables ---
 
 
 def _sorted_idx(rows: np.ndarray) -> bytes:

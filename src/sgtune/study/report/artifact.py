@@ -8,34 +8,35 @@ class Artifact(NamedTuple):
     """The entry of a table or figure. What it shows is said in ``workflow/captions/{name}.md``.
 
     Attributes:
-        maker: ``module:function`` in the package of its study, imported when it is called;
-            ``function(records, **options)`` returns a list of `Cell`, or a Matplotlib figure.
         kinds: the kinds of the files that it is made from.
         title: its title.
         rows: of a table: the fields of a cell that its rows differ in, from the outside inwards; the model comes first
             by itself where there are several. From three fields on, the outer ones are headings above a table each. The
             field "origin" puts the tuners that are not in the paper below the paper's.
-        columns: the field that its columns differ in, or two, the first above the second.
+        columns: the field that its columns differ in, by default the metric, or two, the first above the second.
         stub: the headings of ``rows``, where these are not the names of the fields.
         parts: names for the parts of ``detail`` between commas, in their order: ``("h", "A")`` of "h = 0.1, A = 1".
             They are fields, too, for ``rows``, ``columns`` and ``stub``.
         is_prose: whether its cells are words, which break into lines.
         model: the one model that it shows; None: all.
+        maker: ``module:function`` in the package of its study, imported when it is called;
+            ``function(records, **options)`` returns a list of `Cell`, or a Matplotlib figure. By default it is the
+            function of the artifact's own name in ``tables`` or ``figures``.
         options: for the maker.
         without: tuners that it leaves out.
         needs: it shows only models that have all of these in the run: a "reference", several "horizons", arms that run
             again for "regret", a loss by which arms are judged; "paper" if it is made only where one of the paper's is.
     """
 
-    maker: str
     kinds: tuple[str, ...]
     title: str
     rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ("metric",)
     stub: Mapping[str, str] = {}
     parts: tuple[str, ...] = ()
     is_prose: bool = False
     model: str | None = None
+    maker: str = ""
     options: Mapping[str, object] = {}
     without: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
@@ -49,7 +50,6 @@ class Study(NamedTuple):
 
     Attributes:
         label: its name in titles, and the category of its artifacts in a report.
-        kinds: of its result files: the kind is the name of the file, or of a folder above it.
         tables: by name, in the order of print; names are unique over all studies.
         figures: likewise.
         names: printed names of models, samplers and other fields of its cells, in the order of print, where the
@@ -58,8 +58,14 @@ class Study(NamedTuple):
     """
 
     label: str
-    kinds: tuple[str, ...]
     tables: Mapping[str, Artifact]
     figures: Mapping[str, Artifact]
     names: Mapping[str, str] = {}
     package: str = ""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of its result files: the kind is the name of the file, or of a folder above it."""
+        return tuple(
+            dict.fromkeys(kind for one in (self.tables | self.figures).values() for kind in one.kinds)
+        )

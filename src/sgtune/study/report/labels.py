@@ -13,13 +13,16 @@ class Metric(NamedTuple):
     ``form``: "significant" (3 significant digits), "by error" (down to the second digit of the standard error, and no
     more than 5 digits), "general" (3 digits without trailing zeros, for values of a grid), "count" (whole) or
     "printed" (every digit a paper gives). ``best``: `min`, `max`, or None where neither end is a merit.
-    ``has_spread``: whether the sd over replicates says something.
+    ``has_spread``: whether the sd over replicates says something. ``key``: of the number in rows of results, where it
+    is from these (a dot leads into an entry of the row), times ``factor``.
     """
 
     label: str
     form: str = "significant"
     best: object = None
     has_spread: bool = True
+    key: str = ""
+    factor: int = 1
 
 
 MODELS = {name: entry.label for name, entry in catalogue.MODELS.items()}
@@ -65,33 +68,33 @@ DETAILS = {
 }
 
 METRICS = {
-    "ksd": Metric("KSD", best=min),
-    "ksd_se": Metric("KSD, s.e. of the estimate", has_spread=False),
-    "ksd_floor": Metric("KSD of exact draws", has_spread=False),
-    "ksd_scaled": Metric("KSD scaled", best=min),
-    "ksd_scaled_se": Metric("KSD scaled, s.e. of the estimate", has_spread=False),
-    "ksd_scaled_floor": Metric("KSD scaled of exact draws", has_spread=False),
-    "relative_sd_error_x100": Metric("ξ(σ̂) × 10²", best=min),
-    "xi_rel_x100": Metric("ξ relative × 10²", best=min),
-    "xi_white_x100": Metric("ξ whitened × 10²", best=min),
-    "functional_error": Metric("Error of functionals", best=min),
-    "rmse": Metric("RMSE", best=min),
-    "rmse_as_published": Metric("RMSE, as published", best=min),
-    "ece_percent": Metric("ECE (%)", best=min),
-    "mce_percent": Metric("MCE (%)", best=min),
-    "ece_as_published_percent": Metric("ECE, as published (%)", best=min),
-    "mce_as_published_percent": Metric("MCE, as published (%)", best=min),
-    "accuracy_percent": Metric("Pred. acc. (%)", best=max),
-    "log_loss": Metric("Log-loss", best=min),
-    "brier": Metric("Brier score", best=min),
-    "n_samples": Metric("# of samples", form="count"),
+    "ksd": Metric("KSD", best=min, key="ksd"),
+    "ksd_se": Metric("KSD, s.e. of the estimate", has_spread=False, key="ksd_se"),
+    "ksd_floor": Metric("KSD of exact draws", has_spread=False, key="ksd_floor"),
+    "ksd_scaled": Metric("KSD scaled", best=min, key="ksd_scaled"),
+    "ksd_scaled_se": Metric("KSD scaled, s.e. of the estimate", has_spread=False, key="ksd_scaled_se"),
+    "ksd_scaled_floor": Metric("KSD scaled of exact draws", has_spread=False, key="ksd_scaled_floor"),
+    "relative_sd_error_x100": Metric("ξ(σ̂) × 10²", best=min, key="relative_sd_error", factor=100),
+    "xi_rel_x100": Metric("ξ relative × 10²", best=min, key="xi_rel", factor=100),
+    "xi_white_x100": Metric("ξ whitened × 10²", best=min, key="xi_white", factor=100),
+    "functional_error": Metric("Error of functionals", best=min, key="functional_error"),
+    "rmse": Metric("RMSE", best=min, key="rmse"),
+    "rmse_as_published": Metric("RMSE, as published", best=min, key="rmse_published"),
+    "ece_percent": Metric("ECE (%)", best=min, key="ece", factor=100),
+    "mce_percent": Metric("MCE (%)", best=min, key="mce", factor=100),
+    "ece_as_published_percent": Metric("ECE, as published (%)", best=min, key="ece_published", factor=100),
+    "mce_as_published_percent": Metric("MCE, as published (%)", best=min, key="mce_published", factor=100),
+    "accuracy_percent": Metric("Pred. acc. (%)", best=max, key="accuracy", factor=100),
+    "log_loss": Metric("Log-loss", best=min, key="log_loss"),
+    "brier": Metric("Brier score", best=min, key="brier"),
+    "n_samples": Metric("# of samples", form="count", key="n_samples"),
     **{axis.name: Metric(axis.symbol, form="general") for axis in AXES.values()},
     "log10_step_size": Metric("log₁₀(h)", form="general"),
     "batch_percent": Metric("τ (%)", form="general"),
     "n_leapfrog": Metric("L", form="count"),
     "n_arms": Metric("Tuned (arms)", form="count"),
-    "budget_seconds": Metric("Seconds meant", has_spread=False),
-    "wall_seconds": Metric("Seconds taken"),
+    "budget_seconds": Metric("Seconds meant", has_spread=False, key="seconds"),
+    "wall_seconds": Metric("Seconds taken", key="wall_seconds"),
     "warm_seconds": Metric("(s)"),
     "sampling_seconds": Metric("sampling"),
     "score_seconds": Metric("scores"),
@@ -117,9 +120,9 @@ METRICS = {
     "step_ms": Metric("Here (ms)"),
     "table_step_ms": Metric("Table (ms)"),
     "step_ratio": Metric("Here / table"),
-    "entropy_test": Metric("Entropy, test set"),
-    "entropy_ood": Metric("Entropy, OOD set"),
-    "auroc": Metric("AUROC", best=max),
+    "entropy_test": Metric("Entropy, test set", key="ood.entropy_test"),
+    "entropy_ood": Metric("Entropy, OOD set", key="ood.entropy_ood"),
+    "auroc": Metric("AUROC", best=max, key="ood.auroc"),
     "negative_log_posterior": Metric("−log π"),
     "gradient_norm": Metric("|∇ log π|"),
     "distance": Metric("Newton step (sd)"),
@@ -194,8 +197,8 @@ METRICS |= {
 METRICS |= {
     "acceptance_rate": _measured("Acceptance"),
     "second_moment": _measured("E x²"),
-    "acceptance_percent": Metric("Accepted (%)"),
-    "ksd_points": Metric("KSD points", form="count"),
+    "acceptance_percent": Metric("Accepted (%)", key="acceptance_rate", factor=100),
+    "ksd_points": Metric("KSD points", form="count", key="n_points"),
 }
 
 # Of the study of posteriors of users.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import hypot, sqrt
+from operator import attrgetter
 from statistics import fmean, stdev
 from typing import NamedTuple
 
@@ -11,37 +12,10 @@ import numpy as np
 
 from sgtune.study.catalogue import cap_of
 from sgtune.study.report.labels import METRICS
-from sgtune.study.report.records import finite, looks_at_test_set
+from sgtune.study.report.records import finite, grouped, looks_at_test_set, mean_of
 from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOISE, Cell
 
-AS_THEY_ARE = (
-    "functional_error",
-    "ksd",
-    "ksd_se",
-    "ksd_floor",
-    "ksd_scaled",
-    "ksd_scaled_se",
-    "ksd_scaled_floor",
-)
-AS_THEY_ARE += ("rmse", "log_loss", "brier", "n_samples", "wall_seconds")
-
-SOURCES = {metric: (metric, 1) for metric in AS_THEY_ARE} | {
-    "relative_sd_error_x100": ("relative_sd_error", 100),
-    "xi_rel_x100": ("xi_rel", 100),
-    "xi_white_x100": ("xi_white", 100),
-    "rmse_as_published": ("rmse_published", 1),
-    "ece_percent": ("ece", 100),
-    "mce_percent": ("mce", 100),
-    "ece_as_published_percent": ("ece_published", 100),
-    "mce_as_published_percent": ("mce_published", 100),
-    "accuracy_percent": ("accuracy", 100),
-    "ksd_points": ("n_points", 1),
-    "acceptance_percent": ("acceptance_rate", 100),
-    "budget_seconds": ("seconds", 1),
-    "entropy_test": ("ood.entropy_test", 1),
-    "entropy_ood": ("ood.entropy_ood", 1),
-    "auroc": ("ood.auroc", 1),
-}
+SOURCES = {name: (metric.key, metric.factor) for name, metric in METRICS.items() if metric.key}
 """Of a table's metric the key in the rows of results, and a factor; a dot leads into an entry of the row."""
 
 SQUARED = {"ksd": "ksd_squared", "ksd_scaled": "ksd_scaled_squared"}
@@ -89,15 +63,11 @@ def mean_cell(record: dict, metric: str, values: list[float | None]) -> Cell:
         metric=metric,
         value=fmean(kept) if kept else None,
         sd=stdev(kept) if has_spread else None,
-        se=max(map(_standard_error, (kept, means))) if has_spread else None,
+        se=max(mean_of(own)[1] or 0.0 for own in (kept, means)) if has_spread else None,
         finite=len(kept),
         replicates=len(values),
         missing=DIVERGED if any(row.get("diverged") for row in record["table"]) else missing,
     )
-
-
-def _standard_error(values: list[float]) -> float:
-    return stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def evaluation_cells(record: dict, metrics: Iterable[str]) -> list[Cell]:
@@ -146,10 +116,7 @@ def mark_best(cells: Iterable[Cell], among: str = "tuner") -> list[Cell]:
     """
     cells = list(cells)
     common = [name for name in ("metric", "model", "sampler", "tuner", "detail") if name != among]
-    groups: dict[tuple, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(tuple(getattr(cell, name) for name in common), []).append(cell)
-    best = {cell for group in groups.values() for cell in _best_of(group)}
+    best = {cell for group in grouped(cells, attrgetter(*common)).values() for cell in _best_of(group)}
     return [replace(cell, best=cell in best) for cell in cells]
 
 

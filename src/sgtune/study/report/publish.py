@@ -21,7 +21,7 @@ SMALL_FACTORISATION = "small_pmf_2"
 IN_README = (MAIN, SMALL_FACTORISATION, "quick")
 """The published runs of which README has numbers. The last is the default run, which users compare theirs with."""
 
-REGRET = Artifact("", (), "", rows=("tuner",), columns=("model",))
+REGRET = Artifact((), "", rows=("tuner",), columns=("model",))
 """README's table."""
 
 LEFT_OUT = ("mamba-psd", "mamba-ksd-scaled", "random", "frozen")

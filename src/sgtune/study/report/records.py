@@ -2,8 +2,11 @@
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
+from statistics import fmean, stdev
+from typing import TypeVar
 
 import yaml
 
@@ -13,6 +16,7 @@ from sgtune.support.errors import DataError
 from sgtune.support.files import read_json
 
 Records = dict[str, list[dict]]
+Item = TypeVar("Item")
 
 
 def load_records(paths: Iterable[str | Path], kinds: Sequence[str]) -> Records:
@@ -47,10 +51,10 @@ def _by_tuner(held: dict) -> list[dict]:
     common = {name: value for name, value in held.items() if name not in ("tuners", "runs")}
     if "runs" not in held:
         return [common | own for own in held["tuners"]]
-    return [common | own | _rows_of(own, held["runs"]) for own in held["tuners"]]
+    return [common | own | rows_of(own, held["runs"]) for own in held["tuners"]]
 
 
-def _rows_of(own: dict, runs: list[dict]) -> dict:
+def rows_of(own: dict, runs: list[dict]) -> dict:
     """A tuner's rows: those of its runs, one per evaluation replicate; one that has no arm says so. ``best`` is the
     first arm that it found."""
     behind_curves_alone = {run["replicate"] for run in runs if run["table"] is None}
@@ -69,11 +73,8 @@ def of_tuners(records: Iterable[dict]) -> list[dict]:
     """The records of one tuner's tuning replicates as one: common entries are from the first, ``arms`` are the choices
     of all (None where none was found), ``best`` is the first that is not None, ``tunings`` are the records, in
     order."""
-    groups: dict[tuple, list[dict]] = {}
-    for record in sorted(records, key=lambda record: record["replicate"]):
-        groups.setdefault((record["model"], record["sampler"], record["tuner"]), []).append(record)
-    merged = []
-    for tunings in groups.values():
+    merged, in_order = [], sorted(records, key=itemgetter("replicate"))
+    for tunings in grouped(in_order, itemgetter("model", "sampler", "tuner")).values():
         arms = [record["best"] for record in tunings]
         best = next((arm for arm in arms if arm is not None), None)
         merged.append(tunings[0] | {"arms": arms, "best": best, "tunings": tunings})
@@ -107,6 +108,26 @@ def required(records: Records, kind: str) -> list[dict]:
     if not records.get(kind):
         raise DataError(f"no {kind} records; it needs at least one")
     return records[kind]
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Hashable, list[Item]]:
+    """The ``items`` by their ``key``; keys and items in the order in which they come."""
+    groups: dict[Hashable, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def mean_of(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """The mean and its standard error: None of no value, and of one."""
+    if not values:
+        return None, None
+    return fmean(values), stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
+
+
+def over(above: float | None, below: float | None) -> float | None:
+    """The ratio of two numbers, None where one is missing or the second is 0."""
+    return above / below if above is not None and below else None
 
 
 def finite(value: float | None) -> float | None:

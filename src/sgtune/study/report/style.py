@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
 
 from sgtune.study.catalogue import TUNERS
+from sgtune.study.report.labels import SAMPLERS, label
 from sgtune.support.files import atomic_write
 
 WIDTH = 7.0  # inches: the text width of a printed page
@@ -55,6 +56,27 @@ def tuner_style(tuner: str) -> dict:
         "markeredgecolor": color if hollow else "white",
         "markeredgewidth": 1.0 if hollow else 0.4,
     }
+
+
+def panels(
+    n_rows: int, n_columns: int, width: float, height: float, **shared: object
+) -> tuple[Figure, np.ndarray]:
+    """A figure of so many inches, and its panels ``(n_rows, n_columns)``."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False, **shared)
+
+
+def legend_below(figure: Figure, handles: Iterable, columns: int = 2, **look: object) -> None:
+    """One legend for all panels, outside them."""
+    figure.legend(handles=list(handles), loc="outside lower center", ncols=columns, **look)
+
+
+def sampler_rows(axis: Axes, samplers: Sequence[str]) -> None:
+    """A row for each sampler, the first on top."""
+    axis.set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
+    axis.set_ylim(len(samplers) - 0.5, -0.5)
+    axis.tick_params(axis="y", length=0)
+    axis.grid(False, axis="y")
 
 
 def log_ticks(axis: Axis, most: int = 6) -> None:
@@ -105,7 +127,7 @@ def label_ends(axis: Axes, lines: Sequence[Line2D], *, place: int = -1, gap: flo
 
 
 @contextmanager
-def _theme() -> Iterator[None]:
+def theme() -> Iterator[None]:
     """Seaborn's theme for papers and `RC`; the caller's settings are restored afterwards.
 
     The font comes with Matplotlib, so every machine draws the same letters. Seaborn would also redefine the letters of
@@ -133,10 +155,6 @@ def compact_svg(text: str) -> str:
     return re.sub(r"\n\s+", "\n", PLACES.sub(shorter, text))
 
 
-styled = _theme()
-"""Decorates a maker that draws under `_theme`."""
-
-
 def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path, sources: dict) -> None:
     """The figure as SVG and PDF, with ``sources`` (`provenance.summarise`) as JSON in the Description of the one
     and the Subject of the other. Neither holds the date of drawing: the same records give the same bytes. Figures of
@@ -145,7 +163,7 @@ def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path,
     creator = f"sgtune, seaborn {sns.__version__}, Matplotlib {matplotlib.__version__}"
     own = {"svg": {"Description": account, "Date": None}}
     own["pdf"] = {"Subject": account, "CreationDate": None, "ModDate": None}
-    with _theme():
+    with theme():
         if sources.get("run") == [SMALL]:
             figure.suptitle("small budgets", x=0.995, ha="right", fontsize=7, color=INK)
         for kind, target in {"svg": svg, "pdf": pdf}.items():

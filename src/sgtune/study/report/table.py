@@ -57,11 +57,7 @@ def format_number(value: float, form: str = "significant", sd: float | None = No
         written_out = not -3 <= exponent < 6
         scale = 10.0**exponent if written_out else 1.0
         decimals = DIGITS - 1 - (0 if written_out else exponent)
-
-        def fixed(number: float) -> str:
-            return f"{round(number / scale, decimals):,.{max(decimals, 0)}f}"
-
-        text = fixed(value) if sd is None else f"{fixed(value)} ± {fixed(sd)}"
+        text = " ± ".join(_fixed(one / scale, decimals) for one in (value, sd) if one is not None)
         if written_out:
             text = text if sd is None else f"({text})"
             text += f" × 10{str(exponent).translate(SUPERSCRIPTS)}"
@@ -76,13 +72,14 @@ def _by_error(value: float, error: float) -> str:
     decimals = 1 - _exponent(error)
     if value != 0:
         decimals = min(decimals, MOST_DIGITS - 1 - _exponent(value))
-
-    def fixed(number: float) -> str:
-        return f"{round(number, decimals) + 0.0:,.{max(decimals, 0)}f}"
-
     unit = 10.0**-decimals
-    said = f"<{fixed(unit)}" if error < unit / 2 else fixed(error)
-    return f"{fixed(value)} ± {said}".replace("-", "\N{MINUS SIGN}")
+    said = f"<{_fixed(unit, decimals)}" if error < unit / 2 else _fixed(error, decimals)
+    return f"{_fixed(value, decimals)} ± {said}".replace("-", "\N{MINUS SIGN}")
+
+
+def _fixed(number: float, decimals: int) -> str:
+    """Adding 0 takes the sign from a zero."""
+    return f"{round(number, decimals) + 0.0:,.{max(decimals, 0)}f}"
 
 
 def _exponent(number: float) -> int:
@@ -384,18 +381,15 @@ def write_table(
     about: Artifact,
     caption: Caption,
     footer: str,
-    *,
-    csv: str | Path,
-    md: str | Path,
-    html: str | Path,
     names: Mapping[str, str] = {},
+    **files: str | Path,
 ) -> None:
-    """The table in three formats that print the same."""
+    """The table as ``csv``, ``md`` and ``html``, which print the same."""
     texts = {
-        csv: frame.to_csv(index=False, lineterminator="\n"),
-        md: to_markdown(frame, about, caption, footer, names),
-        html: to_html(frame, about, caption, footer, names),
+        "csv": frame.to_csv(index=False, lineterminator="\n"),
+        "md": to_markdown(frame, about, caption, footer, names),
+        "html": to_html(frame, about, caption, footer, names),
     }
-    for target, text in texts.items():
-        with atomic_write(target) as path:
+    for form, text in texts.items():
+        with atomic_write(files[form]) as path:
             path.write_text(text, encoding="utf-8")

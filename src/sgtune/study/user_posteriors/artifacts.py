@@ -22,10 +22,8 @@ COORDINATES = {"none": "No preconditioner", "laplace": "Laplace", "rounds": "Lap
 
 STUDY = Study(
     label="Posteriors of users",
-    kinds=("races", "references", "preconditioned"),
     tables={
         "posteriors_regret": Artifact(
-            "tables:posteriors_regret",
             ("races", "references"),
             title="Tuners on posteriors of users: error over the best arm's",
             rows=("sampler", "detail", "model"),
@@ -33,15 +31,12 @@ STUDY = Study(
             stub={"detail": "Coordinates", "model": "Posterior"},
         ),
         "posteriors_errors": Artifact(
-            "tables:posteriors_errors",
             ("races", "references"),
             title="The default tuner on posteriors of users: errors and cost",
             rows=("sampler", "model"),
-            columns=("metric",),
             stub={"model": "Posterior"},
         ),
         "preconditioned": Artifact(
-            "tables:preconditioned",
             ("preconditioned",),
             title="The paper's posteriors with and without a preconditioner",
             rows=("metric", "detail"),

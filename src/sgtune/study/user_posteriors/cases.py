@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgtune.model import Model, define_model
-from sgtune.support.errors import check_choice
 
 
 def raw_columns():
@@ -163,10 +162,6 @@ CASES = {
 
 
 def case_model(name: str) -> Model:
-    """The posterior ``name`` of `CASES` as a model.
-
-    Raises:
-        InputError: there is no such case.
-    """
-    log_prior, log_likelihood, data, init = CASES[check_choice("case", name, CASES)]()
+    """The posterior ``name`` of `CASES` as a model."""
+    log_prior, log_likelihood, data, init = CASES[name]()
     return define_model(name, log_prior=log_prior, log_likelihood=log_likelihood, data=data, init=init)

@@ -24,6 +24,7 @@ from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study.experiments.evaluate import effective_draws, stein_metrics
 from sgtune.study.experiments.losses import losses_of
 from sgtune.study.pipeline.parts import Task
+from sgtune.study.report.records import grouped
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
 from sgtune.support.randomness import named_seed
@@ -76,38 +77,23 @@ class Truth(NamedTuple):
         """From two chains or more."""
         draws = np.asarray(chains, np.float64)
         mean = draws.mean(axis=(0, 1))
-        directions = np.linalg.eigh(np.cov(draws[0].T))[1]
-        rest = (draws[1:] - mean).reshape(-1, len(mean))
-        return cls(
-            mean,
-            (draws - mean).reshape(-1, len(mean)).std(axis=0),
-            directions,
-            (rest @ directions).std(axis=0),
-        )
+        directions, centred = np.linalg.eigh(np.cov(draws[0].T))[1], draws - mean
+        sd, rest = centred.reshape(-1, len(mean)).std(axis=0), centred[1:].reshape(-1, len(mean))
+        return cls(mean, sd, directions, (rest @ directions).std(axis=0))
 
     def errors(self, draws: Float[np.ndarray, "n D"]) -> dict[str, float | int | bool | None]:
         """Of a chain's draws: ``xi_white``, `sgtune.metrics.xi_rel` along the directions; and of the means, in
         posterior sds, the root of the mean square, the largest, and its parameter. ``unstable`` if it has left."""
-        found = {
-            "xi_white": None,
-            "mean_error": None,
-            "largest_mean_error": None,
-            "parameter": None,
-            "unstable": True,
-        }
-        if not np.isfinite(draws).all():
-            return found
-        centred = evenly_spaced(draws, KEPT).astype(np.float64) - self.mean
-        xi = metrics.xi_rel((centred @ self.directions).std(axis=0), self.sd_along)
-        if not xi <= ESCAPED:
-            return found
-        of_means = np.abs(centred.mean(axis=0)) / self.sd
-        return {
-            "xi_white": xi,
-            "mean_error": float(np.sqrt(np.mean(of_means**2))),
-            "largest_mean_error": float(of_means.max()),
-            "parameter": int(of_means.argmax()),
-            "unstable": False,
+        if np.isfinite(draws).all():
+            centred = evenly_spaced(draws, KEPT).astype(np.float64) - self.mean
+            xi = metrics.xi_rel((centred @ self.directions).std(axis=0), self.sd_along)
+            of_means = np.abs(centred.mean(axis=0)) / self.sd
+            if xi <= ESCAPED:
+                mean_error = float(np.sqrt(np.mean(of_means**2)))
+                worst = {"largest_mean_error": float(of_means.max()), "parameter": int(of_means.argmax())}
+                return {"xi_white": xi, "mean_error": mean_error, **worst, "unstable": False}
+        return dict.fromkeys(("xi_white", "mean_error", "largest_mean_error", "parameter")) | {
+            "unstable": True
         }
 
 
@@ -122,49 +108,42 @@ def race_case(task: Task, truth: Truth, section: Mapping) -> dict:
         ``spent``, and the number of ``doubts``; ``refused`` is the reason of a tuner that does not choose. ``best``:
         `best_arm`.
     """
-    model, sampler, runs = task.model, task.sampler, []
+    model, runs = task.model, []
     for tuner, replicate in product(TUNED, range(section["replicates"])):
         for coordinates in TUNED[tuner]:
-            make = partial(_tuned, model, sampler, truth, section, tuner, coordinates, replicate, task.seed)
+            make = partial(_tuned, task, truth, section, tuner, coordinates, replicate)
             runs.append(task.once(f"{tuner} {coordinates} {replicate}", make))
-            task.report(f"{model.name}, {sampler}: {runs[-1]}")
+            task.report(f"{model.name}, {task.sampler}: {runs[-1]}")
     best = task.once("best", partial(best_arm, task, truth, section))
-    about = {"case": model.name, "sampler": sampler, "n_data": model.n_data, "dimension": model.dimension}
-    return {**about, "runs": runs, "best": best}
+    about = {"case": model.name, "sampler": task.sampler, "n_data": model.n_data}
+    return {**about, "dimension": model.dimension, "runs": runs, "best": best}
 
 
-def _budgets(section: Mapping) -> dict[str, Budget]:
-    return {"budget": Budget(gradients=section["gradients"]), "horizon": Budget(gradients=section["horizon"])}
+def _budgets(unit: str, race: float, run: float) -> dict[str, Budget]:
+    return {"budget": Budget(**{unit: race}), "horizon": Budget(**{unit: run})}
 
 
-def _result_of(model: Model, sampler: str, **options) -> tuple[TuningResult | None, str]:
+def _result_of(task: Task, coordinates: str, **options) -> tuple[TuningResult | None, str]:
     """The result of `sgtune.tune`; or that of a race without an arm, or None, and why."""
     try:
-        return tune(model, sampler, **options), ""
+        return tune(task.model, task.sampler, **COORDINATES[coordinates], **options), ""
     except AllDivergedError as error:
         return error.result, "no arm"
     except InputError as error:
         return None, str(error)
 
 
-def _tuned(model, sampler, truth, section, tuner, coordinates, replicate, seed) -> dict:
-    options = {
-        "tuner": tuner,
-        "seed": seed,
-        "replicate": replicate,
-        **_budgets(section),
-        **COORDINATES[coordinates],
-    }
-    result, refused = _result_of(model, sampler, **options)
+def _tuned(task: Task, truth: Truth, section: Mapping, tuner: str, coordinates: str, replicate: int) -> dict:
+    options = {"tuner": tuner, "seed": task.seed, "replicate": replicate}
+    options |= _budgets("gradients", section["gradients"], section["horizon"])
+    result, refused = _result_of(task, coordinates, **options)
     run = {"tuner": tuner, "coordinates": coordinates, "replicate": replicate, "refused": refused}
-    run |= {
-        "spent": 0 if result is None else result.gradient_evaluations,
-        "doubts": 0 if result is None else len(result.warnings),
-    }
+    run |= {"spent": 0, "doubts": 0}
+    if result is not None:
+        run |= {"spent": result.gradient_evaluations, "doubts": len(result.warnings)}
     if refused:
         return {**run, "arm": None}
-    name = f"{tuner} {coordinates} {replicate}"
-    seed = named_seed(seed, "chains of tuners")
+    name, seed = f"{tuner} {coordinates} {replicate}", named_seed(task.seed, "chains of tuners")
     draws = result.sample(check=False, seed=seed, replicate=name, kept_draws=KEPT).draws
     return {**run, "arm": plain(result.best), **truth.errors(draws)}
 
@@ -184,47 +163,47 @@ def best_arm(task: Task, truth: Truth, section: Mapping) -> dict:
     Returns:
         ``coordinates``, ``arm``, and ``runs``, the errors of its chains.
     """
-    model, sampler, others = task.model, task.sampler, named_seed(task.seed, "best arm")
-    screened, systems = [], {"none": None}
+    model, sampler, seed = task.model, task.sampler, named_seed(task.seed, "best arm")
+    horizon, screened, systems = section["horizon"], [], {"none": None}
     for name in ("laplace", "rounds"):
         # The best arm may be one that tuners could not reach: where there is no proper mode.
-        result, refused = _result_of(model, sampler, seed=others, **_budgets(section), **COORDINATES[name])
+        budgets = _budgets("gradients", section["gradients"], horizon)
+        result, refused = _result_of(task, name, seed=seed, **budgets)
         if not refused and "preconditioner" in result.best:
             systems[name] = result.best.preconditioner
+
+    def screen(system: Preconditioner | None, arms: list[Arm]) -> list[dict]:
+        """The errors of one chain of each arm at the horizon."""
+        seen, start = precondition(model, system), None
+        if system is not None:
+            start = system.coordinates(system.start[None])[0]
+        ensemble = Lockstep.at_mode(seen, sampler, arms, seed=seed, replicate="screen", position=start)
+        n_steps = int(horizon / data_terms(seen, sampler, arms[0]))
+        most = min(KEPT, KEPT_NUMBERS // (len(arms) * model.dimension))
+        draws = ensemble.advance(n_steps, -(-n_steps // most))
+        own = (draws[:, i] for i in range(len(arms)))
+        return [truth.errors(chain if system is None else system.positions(chain)) for chain in own]
+
     for name, system in systems.items():
         curvature = largest_curvature(model) if system is None else 1.0
-        for arms in _by_shape(model, sampler, section["horizon"], curvature):
-            make = partial(_screen, model, sampler, truth, section["horizon"], system, arms, others)
-            rows = task.once(f"screen {name} {arms[0].to_record()}", make)
-            screened += [
-                (row["xi_white"], name, arm)
-                for row, arm in zip(rows, arms, strict=True)
-                if not row["unstable"]
-            ]
+        for arms in _by_shape(model, sampler, horizon, curvature):
+            rows = task.once(f"screen {name} {arms[0].to_record()}", partial(screen, system, arms))
+            pairs = zip(rows, arms, strict=True)
+            screened += [(row["xi_white"], name, arm) for row, arm in pairs if not row["unstable"]]
     contenders = [(name, arm) for _, name, arm in sorted(screened, key=itemgetter(0))[:CONTENDERS]]
 
     def runs_of(place: int, count: int, stage: str) -> list[dict]:
         name, arm = contenders[place]
-        system = "none" if systems[name] is None else systems[name]
-        options = {
-            "preconditioner": system,
-            "budget": Budget(gradients=section["horizon"]),
-            "kept_draws": KEPT,
-        }
-        chains = (
-            sample(model, sampler, **arm, **options, seed=others, replicate=f"{stage} {i}")
-            for i in range(count)
-        )
+        options = {"preconditioner": "none" if systems[name] is None else systems[name], "kept_draws": KEPT}
+        options |= {"budget": Budget(gradients=horizon), "seed": seed}
+        chains = (sample(model, sampler, **arm, **options, replicate=f"{stage} {i}") for i in range(count))
         return [truth.errors(chain.draws) for chain in chains]
 
-    means = [_mean_error(runs_of(place, FRESH, "fresh")) for place in range(len(contenders))]
+    fresh = [runs_of(place, FRESH, "fresh") for place in range(len(contenders))]
+    means = [np.mean([np.inf if run["unstable"] else run["xi_white"] for run in runs]) for runs in fresh]
     place = int(np.argmin(means))
     name, arm = contenders[place]
     return {"coordinates": name, "arm": plain(arm), "runs": runs_of(place, section["finals"], "final")}
-
-
-def _mean_error(runs: Sequence[Mapping]) -> float:
-    return float(np.mean([np.inf if run["unstable"] else run["xi_white"] for run in runs]))
 
 
 def _by_shape(model: Model, sampler: str, horizon: float, curvature: float) -> list[list[Arm]]:
@@ -235,24 +214,8 @@ def _by_shape(model: Model, sampler: str, horizon: float, curvature: float) -> l
         coarse = fitted_step_sizes(sampler, fraction, curvature)
         sizes = [size + half * (coarse[1] - coarse[0]) / 2 for size in coarse for half in (0, 1)]
         arms += make_arms(model.n_data, sampler, batch_fractions=(fraction,), log10_step_sizes=sizes)
-    groups: dict[tuple, list[Arm]] = {}
-    for arm in arms:
-        if horizon >= FEWEST_STEPS * data_terms(model, sampler, arm):
-            groups.setdefault(shape_of(sampler, arm), []).append(arm)
-    return list(groups.values())
-
-
-def _screen(model, sampler, truth, horizon, system, arms, seed) -> list[dict]:
-    """The errors of one chain of each arm at the horizon."""
-    seen, start = precondition(model, system), None
-    if system is not None:
-        start = system.coordinates(system.start[None])[0]
-    ensemble = Lockstep.at_mode(seen, sampler, arms, seed=seed, replicate="screen", position=start)
-    n_steps = int(horizon / data_terms(seen, sampler, arms[0]))
-    most = min(KEPT, KEPT_NUMBERS // (len(arms) * model.dimension))
-    draws = ensemble.advance(n_steps, -(-n_steps // most))
-    own = (draws[:, i] for i in range(len(arms)))
-    return [truth.errors(chain if system is None else system.positions(chain)) for chain in own]
+    affordable = [arm for arm in arms if horizon >= FEWEST_STEPS * data_terms(model, sampler, arm)]
+    return list(grouped(affordable, partial(shape_of, sampler)).values())
 
 
 def compare_preconditioned(task: Task, samplers: Sequence[str], settings: Mapping) -> dict:
@@ -266,9 +229,23 @@ def compare_preconditioned(task: Task, samplers: Sequence[str], settings: Mappin
         ``runs``: of each sampler, coordinates and replicate the ``arm``, the ``losses`` by which the model's arms are
         judged, and as ``row`` the KSD and the effective sample sizes of an evaluation run.
     """
-    model, runs, losses = task.model, [], losses_of(task, settings["evaluation"]["prediction_draws"])
-    budgets = {"budget": Budget(seconds=settings["mamba"]["seconds"])}
-    budgets["horizon"] = Budget(seconds=settings["evaluation"]["seconds"])
+    model, runs, section = task.model, [], settings["evaluation"]
+    losses, seed = losses_of(task, section["prediction_draws"]), named_seed(task.seed, "preconditioned")
+    budgets = _budgets("seconds", settings["mamba"]["seconds"], section["seconds"])
+
+    def evaluated(own: Task, name: str, **options: object) -> dict:
+        result, refused = _result_of(own, **options)
+        if refused:
+            return {"arm": None, "refused": refused, "losses": {}}
+        at, most = {"seed": seed, "replicate": name, "cost": options["cost"]}, section["kept_draws"]
+        draws = result.sample(check=False, kept_draws=most, **at).draws
+        row, points = {}, section["ksd_points"]
+        if np.isfinite(draws).all():
+            row = stein_metrics(model, draws, points, seed, name) if points else {}
+            row |= effective_draws(model, draws)
+        judged = losses.of_draws(model, draws)
+        return {"arm": plain(result.best), "refused": "", "losses": judged, "row": row}
+
     for sampler, coordinates in product(samplers, ("none", "laplace")):
         system = None if coordinates == "none" else laplace_preconditioner(model)
         curvature = 1.0 if system is not None else largest_curvature(model)
@@ -277,37 +254,16 @@ def compare_preconditioned(task: Task, samplers: Sequence[str], settings: Mappin
         seen = precondition(model, system)
         rows = task.once(f"costs {sampler} {coordinates}", lambda: calibrate_cost(seen, shapes).to_rows())  # noqa: B023
         options = {
+            "coordinates": coordinates,
             "cost": CostTable.from_rows(rows),
             "seed": task.seed,
             **budgets,
-            **COORDINATES[coordinates],
         }
         for replicate in range(settings["tuning"]["replicates"]):
-            name = f"{sampler} {coordinates} {replicate}"
-            make = partial(
-                _evaluated, task, sampler, losses, settings, options | {"replicate": replicate}, name
-            )
+            name, own = f"{sampler} {coordinates} {replicate}", task._replace(sampler=sampler)
+            make = partial(evaluated, own, name, replicate=replicate, **options)
             row = {"sampler": sampler, "coordinates": coordinates, "replicate": replicate}
             runs.append(row | task.once(name, make, costs=rows))
             task.report(f"{name}: {runs[-1]}")
-    return {
-        "model": model.name,
-        "n_data": model.n_data,
-        "seconds": settings["evaluation"]["seconds"],
-        "runs": runs,
-    }
-
-
-def _evaluated(task, sampler, losses, settings, options, name) -> dict:
-    result, refused = _result_of(task.model, sampler, **options)
-    if refused:
-        return {"arm": None, "refused": refused, "losses": {}}
-    most = settings["evaluation"]["kept_draws"]
-    seed = named_seed(task.seed, "preconditioned")
-    chain = result.sample(check=False, cost=options["cost"], seed=seed, replicate=name, kept_draws=most)
-    found = {"arm": plain(result.best), "refused": "", "losses": losses.of_draws(task.model, chain.draws)}
-    if not np.isfinite(chain.draws).all():
-        return found | {"row": {}}
-    points = settings["evaluation"]["ksd_points"]
-    row = stein_metrics(task.model, chain.draws, points, seed, name) if points else {}
-    return found | {"row": row | effective_draws(task.model, chain.draws)}
+    about = {"model": model.name, "n_data": model.n_data}
+    return {**about, "seconds": section["seconds"], "runs": runs}

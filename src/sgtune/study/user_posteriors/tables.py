@@ -1,22 +1,19 @@
 """The tables of the study: errors over the best arm's, errors of the default tuner, and pairs of coordinates."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from math import exp, hypot, log, sqrt
-from statistics import fmean, stdev
+from math import exp, hypot, log
+from operator import attrgetter, itemgetter
+from statistics import fmean
 
 from sgtune.study.report.means import SOURCES, mark_best, metric_of
-from sgtune.study.report.records import Records, finite, required
+from sgtune.study.report.records import Records, finite, grouped, mean_of, required
 from sgtune.study.report.table import Cell
 
 UNSTABLE = "unstable"
 REFUSED = "refused"
 DEFAULT = ("mamba", "rounds")
 """The tuner and the coordinates of `sgtune.tune` where nothing is said."""
-
-
-def _mean(values: Sequence[float]) -> tuple[float, float | None]:
-    return fmean(values), stdev(values) / sqrt(len(values)) if len(values) > 1 else None
 
 
 def _of_choice(record: Mapping, tuner: str, coordinates: str) -> list[dict]:
@@ -32,8 +29,8 @@ def _ratio(record: Mapping, tuner: str, coordinates: str) -> Cell:
     if not stable:
         missing = REFUSED if all(run["refused"] for run in runs) else UNSTABLE
         return Cell(**about, metric="over_best", missing=missing, **counts)
-    value, error = _mean(stable)
-    best, of_best = _mean([run["xi_white"] for run in record["best"]["runs"]])
+    value, error = mean_of(stable)
+    best, of_best = mean_of([run["xi_white"] for run in record["best"]["runs"]])
     ratio = max(1.0, value / best)
     se = None if None in (error, of_best) else ratio * hypot(error / value, of_best / best)
     return Cell(**about, metric="over_best", value=ratio, se=se, **counts)
@@ -46,13 +43,11 @@ def posteriors_regret(records: Records) -> list[Cell]:
     for record in required(records, "races"):
         choices = dict.fromkeys((run["tuner"], run["coordinates"]) for run in record["runs"])
         cells += [_ratio(record, *choice) for choice in choices]
-    groups: dict[tuple, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault((cell.sampler, cell.tuner, cell.detail), []).append(cell)
+    groups = grouped(cells, attrgetter("sampler", "tuner", "detail"))
     return cells + [_geometric_mean(own) for own in groups.values()]
 
 
-def _geometric_mean(cells: Sequence[Cell]) -> Cell:
+def _geometric_mean(cells: list[Cell]) -> Cell:
     """Of the ratios; ``finite`` counts the posteriors that have one from all their runs."""
     known = [cell for cell in cells if cell.value is not None and cell.finite == cell.replicates]
     counts = {"finite": len(known), "replicates": len(cells)}
@@ -82,37 +77,25 @@ def _errors(record: Mapping) -> Iterator[Cell]:
         "spent_x1e-6": [run["spent"] / 1e6 for run in runs],
     }
     for metric, values in columns.items():
-        value, se = _mean(values) if values else (None, None)
-        n = len(best if metric.startswith("best") else runs)
-        yield Cell(
-            **about, metric=metric, value=value, se=se, finite=len(values), replicates=n, missing=UNSTABLE
-        )
-    yield Cell(
-        **about, metric="unstable_runs", value=len(runs) - len(stable), replicates=len(runs), finite=len(runs)
-    )
+        value, se = mean_of(values)
+        counts = {"finite": len(values), "replicates": len(best if metric.startswith("best") else runs)}
+        yield Cell(**about, metric=metric, value=value, se=se, missing=UNSTABLE, **counts)
+    counts = {"finite": len(runs), "replicates": len(runs)}
+    yield Cell(**about, metric="unstable_runs", value=len(runs) - len(stable), **counts)
 
 
 def preconditioned(records: Records) -> list[Cell]:
     """Of every model and loss: the mean over the tuning runs, with and without."""
     cells = []
     for record in required(records, "preconditioned"):
-        groups: dict[tuple, list[dict]] = {}
-        for run in record["runs"]:
-            groups.setdefault((run["sampler"], run["coordinates"]), []).append(run)
+        groups = grouped(record["runs"], itemgetter("sampler", "coordinates"))
         losses = dict.fromkeys(key for run in record["runs"] for key in run["losses"])
         for (sampler, coordinates), runs in groups.items():
             for key in losses:
                 metric, values = metric_of(key), [finite(run["losses"].get(key)) for run in runs]
                 kept = [SOURCES[metric][1] * value for value in values if value is not None]
-                value, se = _mean(kept) if kept else (None, None)
-                cells.append(
-                    Cell(
-                        *(record["model"], sampler, "mamba", metric, value),
-                        se=se,
-                        detail=coordinates,
-                        finite=len(kept),
-                        replicates=len(runs),
-                        missing=UNSTABLE,
-                    )
-                )
+                value, se = mean_of(kept)
+                fields = {"finite": len(kept), "replicates": len(runs), "missing": UNSTABLE}
+                about = record["model"], sampler, "mamba", metric
+                cells.append(Cell(*about, value, se=se, detail=coordinates, **fields))
     return mark_best(cells, among="detail")

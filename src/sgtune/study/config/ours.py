@@ -1,8 +1,17 @@
-"""Keys of the study of posteriors that users bring."""
+"""Keys of the studies that are of no paper: posteriors that users bring, and the audit of the code behind MAMBA's."""
 
-from typing import Literal
+from typing import Literal, get_args
 
-from sgtune.study.config.main import ModelName, Nuts, Section, Several, Unrepeated, integer, number
+from sgtune.study.config.main import (
+    ModelName,
+    Nuts,
+    SamplerName,
+    Section,
+    Several,
+    Unrepeated,
+    integer,
+    number,
+)
 
 Case = Literal["raw_columns", "heavy_tails", "groups", "leverage", "diabetes", "cancer", "digits", "counts"]
 
@@ -10,16 +19,7 @@ Case = Literal["raw_columns", "heavy_tails", "groups", "leverage", "diabetes", "
 class Posteriors(Section):
     """Tuners in several coordinates on posteriors that users bring; made by the rule posteriors."""
 
-    cases: Several[Case] = [
-        "raw_columns",
-        "heavy_tails",
-        "groups",
-        "leverage",
-        "diabetes",
-        "cancer",
-        "digits",
-        "counts",
-    ]
+    cases: Several[Case] = list(get_args(Case))
     """Posteriors; a job each, for every sampler."""
     samplers: Several[Literal["sgld-cv", "sghmc-cv"]] = ["sgld-cv", "sghmc-cv"]
     """Samplers."""
@@ -36,3 +36,11 @@ class Posteriors(Section):
     models: Unrepeated[ModelName] = ["logistic", "pmf", "bnn"]
     """Models of the main study that are sampled with and without a preconditioner, by the run's samplers and tuning
     runs, for the seconds of mamba and evaluation."""
+
+
+class Audit(Section):
+    """The defects of the code behind the paper, one at a time, on the logistic regression; made by the rule audit. All
+    other settings are those of the main study, so that its results are those without a defect."""
+
+    samplers: Unrepeated[SamplerName] = ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
+    """Samplers; those that the run has."""
