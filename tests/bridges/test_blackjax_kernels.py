@@ -119,17 +119,18 @@ def test_sgnht_is_our_own_but_for_the_drift(monkeypatch):
 
 @pytest.mark.parametrize("name", ["sgld", "sghmc", "sgnht"])
 def test_a_built_kernel_of_blackjax_is_its_algorithm(name):
-    """That of SGNHT has a state of its module."""
+    """That of SGNHT has a state of its module, whose thermostat starts at the friction that is in the kernel."""
     arm = {"step_size": 0.1, "batch_size": 8, "n_leapfrog": 2 if name == "sghmc" else None}
     algorithm = getattr(blackjax, name)
-    draws = [
-        sgtune.sample(
-            MODEL, from_blackjax(kernel), **arm, budget=Budget(steps=5), position=START, seed=1
-        ).draws
-        for kernel in (algorithm, algorithm.build_kernel, algorithm.build_kernel())
-    ]
-    np.testing.assert_array_equal(draws[1], draws[0])
-    np.testing.assert_array_equal(draws[2], draws[0])
+    thermostat = {"xi": 0.01} if name == "sgnht" else {}
+
+    def draws_of(kernel, given):
+        sampler = from_blackjax(kernel, given)
+        return sgtune.sample(MODEL, sampler, **arm, budget=Budget(steps=5), position=START, seed=1).draws
+
+    wanted = draws_of(algorithm, {})
+    np.testing.assert_array_equal(draws_of(algorithm.build_kernel, {}), wanted)
+    np.testing.assert_array_equal(draws_of(algorithm.build_kernel(), thermostat), wanted)
 
 
 def test_any_kernel_in_its_form_is_a_sampler():

@@ -295,7 +295,7 @@ def two_plates(x, y):
             r"model: the log prior of 'summed_but_for_zero' is .* with 2 rows",
         ),
         (plated_latents, {}, r"model: the latent site 'z' has a value for each of the N=60 rows"),
-        (by_attribute, {}, r"model: 'by_attribute' fails on its data: .*'values'"),
+        (by_attribute, {}, r"model: 'by_attribute' fails on its data: .*values"),
         (broadcasting, {}, r"model: 'y' has log probabilities of shape \(2, 2\) for 2 rows"),
         (scanned, {}, r"model: 'scanned' has a scan over the rows"),
         (own_scale, {}, r"model: the log probability of row \d+ of 'own_scale'"),
