@@ -58,7 +58,7 @@ def test_a_chain_that_diverges_has_no_numbers(tmp_path, make, by_steps):
     model = make()
     reference = metrics.Reference(np.ones(model.dimension))
     write_json(
-        tmp_path / "record.json", run(model, Arm(1e6, 50), reference=reference, curves={"ksd_points": 5})
+        tmp_path / "record.json", run(model, Arm(1e12, 50), reference=reference, curves={"ksd_points": 5})
     )
     record = read_json(tmp_path / "record.json")
     for row in [record["table"], *record["curves"]]:
