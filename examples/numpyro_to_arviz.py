@@ -16,8 +16,9 @@ y = 0.5 * x + rng.normal(size=5)[group] + rng.normal(size=2_000)
 def numpyro_model(x, group, y):
     slope = numpyro.sample("slope", dist.Normal(0, 1))
     sd = numpyro.sample("sd", dist.HalfNormal(1))
+    between = numpyro.sample("between", dist.HalfNormal(2))
     with numpyro.plate("groups", 5):
-        effect = numpyro.sample("effect", dist.Normal(0, 1))
+        effect = numpyro.sample("effect", dist.Normal(0, between))
     with numpyro.plate("rows", len(x)):
         numpyro.sample("y", dist.Normal(slope * x + effect[group], sd), obs=y)
 
