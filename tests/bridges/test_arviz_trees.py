@@ -86,7 +86,7 @@ def test_log_likelihoods_are_of_the_rows_as_they_were_given():
 
 def test_log_likelihoods_of_a_tempered_model_are_those_of_the_data():
     """Otherwise a comparison of models would be by another number of data."""
-    tempered = sgtune.temper(MODEL, 3.0 * N)
+    tempered = sgtune.temper(sgtune.temper(MODEL, 0.5 * N), 3.0 * N)
     own, other = (chain_of(model) for model in (MODEL, tempered))
     other.draws[:] = own.draws
     rows = [chain.to_arviz(log_likelihood=True)["log_likelihood"]["rows"].values for chain in (own, other)]

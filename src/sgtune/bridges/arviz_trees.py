@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, PyTree
 
 from sgtune.model import Model
+from sgtune.model.derived import weight_of
 from sgtune.model.positions import from_matrix
 from sgtune.model.posterior import Density, density_of
 from sgtune.model.rows import StoredRows
@@ -127,8 +128,7 @@ def to_arviz(
         groups["sample_stats"]["lp"] = (np.asarray(prior) + rows.sum(axis=1, dtype=np.float64)).reshape(shape)
         numbers = np.arange(model.n_data) if model.row_numbers is None else model.row_numbers
         order = np.argsort(numbers)
-        weight = getattr(model.log_likelihood, "weight", 1.0)
-        groups["log_likelihood"] = {"rows": (rows[:, order] / weight).reshape(*shape, -1)}
+        groups["log_likelihood"] = {"rows": (rows[:, order] / weight_of(model)).reshape(*shape, -1)}
         coords, dims = {"row": numbers[order]}, {"rows": ["row"]}
     attributes = _attributes(chains, tuning)
     if int(arviz.__version__.partition(".")[0]) < 1:

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from sgtune.model import Model, define_model
-from sgtune.model.checks import as_columns, in_single_precision
+from sgtune.model.checks import as_columns, in_single_precision, start_and_near
 from sgtune.model.rows import RowSource
 from sgtune.support.errors import InputError, import_extra
 from sgtune.support.machine import full_precision
@@ -454,11 +454,8 @@ def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyT
             "energy": energy,
         }
 
-    # Where all is zero a prior that uses the data may be zero, too.
-    key, shaking = jax.random.split(jax.random.key(0))
-    start = jax.tree.map(jnp.asarray, init(key))
-    shaken = jax.tree.map(lambda leaf: leaf + 0.1 * jax.random.normal(shaking, leaf.shape, leaf.dtype), start)
-    found = compare(shaken, rows, few)
+    start, near = start_and_near(init)
+    found = compare(near, rows, few)
     found = found if np.isfinite(found["energy"]) else compare(start, rows, few)
     found = jax.tree.map(partial(np.asarray, dtype=np.float64), found)
     of_few, latents = found["latents"]

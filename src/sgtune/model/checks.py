@@ -22,6 +22,7 @@ __all__ = [
     "checked_blocks",
     "in_single_precision",
     "saved_facts",
+    "start_and_near",
 ]
 
 LARGEST_LOSS = 1e-3
@@ -159,6 +160,15 @@ def check_leaves(name: str, position_shape: PyTree) -> None:
             )
 
 
+def start_and_near(init: Callable) -> tuple[PyTree, PyTree]:
+    """A start, and a position near it: where all is zero, much of what is wrong in a density goes unseen."""
+    key, shaking, _ = jax.random.split(jax.random.key(0), 3)
+    start = jax.tree.map(jnp.asarray, init(key))
+    return start, jax.tree.map(
+        lambda leaf: leaf + 0.1 * jax.random.normal(shaking, leaf.shape, leaf.dtype), start
+    )
+
+
 def check_rows(name: str, log_likelihood: Callable, init: Callable, data: PyTree) -> None:
     """Check that three rows have the same values in batches of one, two and three, in another order.
 
@@ -167,10 +177,7 @@ def check_rows(name: str, log_likelihood: Callable, init: Callable, data: PyTree
     """
     some = _unlike(data)
     first = jax.tree.map(lambda leaf: leaf[some], data)
-    key, *keys = jax.random.split(jax.random.key(0), 3)
-    start = jax.tree.map(jnp.asarray, init(key))
-    # Where all is zero a target that broadcasts goes unseen.
-    shaken = jax.tree.map(lambda leaf: leaf + 0.1 * jax.random.normal(keys[0], leaf.shape, leaf.dtype), start)
+    start, shaken = start_and_near(init)
 
     @jax.jit
     @full_precision

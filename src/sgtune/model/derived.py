@@ -15,7 +15,7 @@ from sgtune.model import Found, Model
 from sgtune.model.rows import StoredRows
 from sgtune.support.errors import InputError, check_number
 
-__all__ = ["hold_out", "localise", "temper"]
+__all__ = ["hold_out", "localise", "temper", "weight_of"]
 
 MOST_HELD = 2**30
 """Bytes of rows of a source that are held out: test data are in memory."""
@@ -89,6 +89,14 @@ class _Weighted:
 
     def __call__(self, position: PyTree, batch: PyTree) -> jax.Array:
         return self.weight * self.log_likelihood(position, batch)
+
+
+def weight_of(model: Model) -> float:
+    """What `temper` has multiplied the log-likelihoods of the data by."""
+    weight, function = 1.0, model.log_likelihood
+    while isinstance(function, _Weighted):
+        weight, function = weight * function.weight, function.log_likelihood
+    return weight
 
 
 def temper(model: Model, inverse_temperature: float) -> Model:

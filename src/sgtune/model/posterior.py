@@ -17,6 +17,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PyTree
 
 from sgtune.model import Model
+from sgtune.model.checks import in_single_precision
 from sgtune.model.positions import flatten, from_matrix, to_matrix
 from sgtune.model.rows import bytes_of_row, named_faults, number_of_rows, rows_between, tile_of_rows
 from sgtune.support.errors import InputError
@@ -88,19 +89,13 @@ class Density:
 
     @full_precision
     def log_prior(self, position: PyTree) -> Float[Array, ""]:
-        """Up to a constant."""
-        return _in_single_precision(self.functions[0](self.position(position)))
+        """Up to a constant; in 32 bits, as samplers and searches carry it, also if arrays of its own have 64."""
+        return in_single_precision(jnp.asarray(self.functions[0](self.position(position))))
 
     @full_precision
     def log_likelihood(self, position: PyTree, rows: PyTree) -> Float[Array, " n"]:
         """One value per row."""
-        return _in_single_precision(self.functions[1](self.position(position), rows))
-
-
-def _in_single_precision(values: Any) -> Any:
-    """``values`` in float32: under jax_enable_x64 a density that has arrays of its own, as priors often do, gives 64
-    bits, and what samplers and searches carry from step to step has 32."""
-    return values.astype(np.float32) if getattr(values, "dtype", None) == np.float64 else values
+        return in_single_precision(jnp.asarray(self.functions[1](self.position(position), rows)))
 
 
 def density_of(model: Model) -> Density:
