@@ -186,12 +186,9 @@ def test_errors_of_sgld_agree_with_simulated_chains():
         assert abs(found**2 - mean) < 4 * error + 0.02 * mean
 
 
-@pytest.mark.parametrize(("n_steps", "tolerance"), [(40, 0.25), (400, 0.15), (4_000, 0.1)])
-def test_errors_of_sgnht_agree_with_simulated_chains(n_steps, tolerance):
-    """While the thermostat settles, and later; with many directions, so that the thermostat has little noise."""
-    rng = np.random.default_rng(4)
-    h, n_chains, d = 1e-4, 40, 60
-    curvature, noise = np.geomspace(10.0, 500.0, d), np.full(d, 1.0)
+def chains_of_sgnht(h, curvature, noise, n_steps, n_chains=40):
+    """Draws (n_steps, W, d) of chains from the mode with the friction 0.01, and their last thermostats."""
+    rng, d = np.random.default_rng(4), len(curvature)
     x, v = np.zeros((n_chains, d)), np.sqrt(h) * rng.standard_normal((n_chains, d))
     alpha, draws = np.full((n_chains, 1), 0.01), np.empty((n_steps, n_chains, d), np.float32)
     for t in range(n_steps):
@@ -200,6 +197,30 @@ def test_errors_of_sgnht_agree_with_simulated_chains(n_steps, tolerance):
         x = x + v
         alpha = alpha + (v**2).mean(axis=1, keepdims=True) - h
         draws[t] = x
+    return draws, alpha
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+def test_theory_knows_no_step_size_at_which_the_thermostat_disturbs_the_chain():
+    """All directions of curvature one oscillate together, as in coordinates of a preconditioner: the worst case."""
+    curvature, noise = np.ones(30), np.zeros(30)
+    directions = Directions(curvature, noise, N_DATA)
+    kept, hot, lost = (chains_of_sgnht(h, curvature, noise, 4_000)[0] for h in (0.03, 0.1, 0.4))
+    mean, error = measured_error(kept, curvature)
+    found = expected_errors("sgnht", [Arm(h, BATCH) for h in (0.03, 0.1, 0.4)], directions, [4_000] * 3)
+    assert found[0] == pytest.approx(np.sqrt(mean), rel=0.1, abs=2 * error / np.sqrt(mean))
+    assert hot.std(axis=0).mean() > 1.15
+    assert not np.isfinite(lost[-1]).any()
+    assert np.isinf(found[1:]).all()
+    assert expected_errors("sgnht-shang", [Arm(0.18, BATCH)], directions, [4_000]) == np.inf
+
+
+@pytest.mark.parametrize(("n_steps", "tolerance"), [(40, 0.25), (400, 0.15), (4_000, 0.1)])
+def test_errors_of_sgnht_agree_with_simulated_chains(n_steps, tolerance):
+    """While the thermostat settles, and later; with many directions, so that the thermostat has little noise."""
+    h, d = 1e-4, 60
+    curvature, noise = np.geomspace(10.0, 500.0, d), np.full(d, 1.0)
+    draws, alpha = chains_of_sgnht(h, curvature, noise, n_steps)
     directions, arm = Directions(curvature, noise, N_DATA), Arm(h, BATCH)
     settled = settled_friction(arm, curvature, FACTOR * noise)
     # After a few 1 / alpha steps, the thermostat's increase gives the mean kinetic energy over its target.

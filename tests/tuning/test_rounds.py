@@ -11,6 +11,7 @@ import sgtune
 from sgtune import Budget, InputError, Preconditioner, tune
 from sgtune.mode import find
 from sgtune.mode.coordinates import laplace_preconditioner, precondition
+from sgtune.mode.curvature import laplace_sd
 from sgtune.mode.find import N_DRAWS, departure
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.tuning import Grid, Halving, Settings, halving_schedule, make_arms, rounds
@@ -195,7 +196,26 @@ def test_a_default_grid_begins_at_the_largest_stable_step_size():
     with_noise, without = fitted_step_sizes("sgld", 0.01), fitted_step_sizes("sgld-cv", 0.01)
     assert without[0] - without[-1] == pytest.approx(2)
     assert with_noise[0] - with_noise[-1] == pytest.approx(4)
-    assert fitted_step_sizes("ccadl-cv", 1.0, 100.0)[0] == pytest.approx(np.log10(2 / 10))
+    assert fitted_step_sizes("ccadl-cv", 1.0, 10_000.0)[0] == pytest.approx(np.log10(2 / 100))
+    # Where the curvature allows larger ones, a thermostat does not.
+    for sampler, largest in (("sgnht", 0.03), ("sgnht-shang", 0.03**0.5), ("ccadl-cv", 0.03**0.5)):
+        assert fitted_step_sizes(sampler, 1.0, 1.0)[0] == pytest.approx(np.log10(largest))
+
+
+@pytest.mark.parametrize("tuner", ["theory", "mamba"])
+def test_thermostats_are_tuned_in_unit_coordinates(tuner):
+    """All curvatures are one there, so that the thermostat, and not the posterior, limits the step size: before it was
+    known, theory chose an arm whose chains were all lost, and two thirds of a race's arms diverged."""
+    model = small_logistic_model(400, 6)
+    result = sgtune.tune(
+        model, "sgnht-cv", tuner=tuner, budget=Budget(steps=1_000), horizon=Budget(steps=8_000), seed=2
+    )
+    assert not any("no value" in line or "is the largest" in line for line in result.warnings)
+    assert result.best.step_size < 0.031
+    chain = result.sample(seed=3)
+    sd = chain.draws.std(axis=0)
+    # A long run of SGHMC-CV has 1.03 in all directions; the error to expect of 8,000 draws is 0.08.
+    np.testing.assert_allclose(sd / laplace_sd(model), 1.03, atol=0.2)
 
 
 def test_arms_that_cannot_make_ten_steps_do_not_start_and_are_named(raw):

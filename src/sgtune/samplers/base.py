@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 import jax
@@ -43,7 +44,10 @@ class Sampler(NamedTuple):
         step_size_power: k of e = step_size^k, the step size that SGLD and `heuristic` count in: 2 for samplers whose
             momentum has unit scale.
         largest_step: the step size above which the chain of a standard normal leaves it, with exact gradients and as
-            the friction vanishes; with a Metropolis test, a step size of which hardly any proposal is accepted.
+            the friction vanishes; with a Metropolis test, a step size of which hardly any proposal is accepted. Without
+            a thermostat, which has a limit of its own:
+        largest_of_thermostat: the step size above which a thermostat may leave its target or heat the chain, whatever
+            the curvature (`sgtune.samplers.sgnht`).
         log_density_terms: ``(batch_size, n_data) -> data terms``: the terms of log densities that a step evaluates
             besides its gradients.
         when_stuck: advice on what to change if the Metropolis test accepts nothing.
@@ -62,6 +66,7 @@ class Sampler(NamedTuple):
     covariance: str = ""
     step_size_power: int = 1
     largest_step: float = 2.0
+    largest_of_thermostat: float = inf
     log_density_terms: Callable[[int, int], int] = _no_terms
     when_stuck: str = ""
     optimal_acceptance: float | None = None

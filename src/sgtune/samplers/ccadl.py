@@ -54,6 +54,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.covariance import FORMS, RunningCovariance, no_steps, times, updated
+from sgtune.samplers.sgnht import LARGEST_OF_THERMOSTAT
 from sgtune.samplers.target import Target
 from sgtune.support.axes import FRICTION_RATE, KAPPA
 from sgtune.support.errors import check_choice
@@ -128,6 +129,7 @@ def _make(covariance: str, factor: str) -> Sampler:
         (FRICTION_RATE, KAPPA),
         covariance=covariance,
         step_size_power=2,
+        largest_of_thermostat=LARGEST_OF_THERMOSTAT**0.5,
     )
 
 

@@ -10,7 +10,8 @@ SGHMC       L leapfrogs, each linear in (x, v) with fresh noise, composed; v ~ N
 SGNHT       with a constant thermostat alpha, its stationary value (`settled_friction`) or, because settling takes
             alpha / h steps, its average over a run (`run_warmth`); linear in (x, v):
             Var v = (2 a h + h^2 q) / (alpha (2 - alpha - h lambda / 2)),  S = Var v (2 - alpha) / (2 h lambda).
-            phi >= 0 is chosen so that the AR(1) process has the same sum of squared autocorrelations.
+            phi >= 0 is chosen so that the AR(1) process has the same sum of squared autocorrelations. Unstable above
+            `sgtune.samplers.sgnht.LARGEST_OF_THERMOSTAT`, where alpha is far from constant.
 SGNHT-Shang is SGNHT in other units. SGHMC-Shang keeps its momentum, too: it is the same with alpha = a, and it injects
 less noise by the gradient's noise, so q has no effect where h q / 2 <= a (h its step size squared, S the exact
 covariance). Its predictions are for the full covariance only.
@@ -24,6 +25,7 @@ from jaxtyping import Float
 
 from sgtune.samplers import in_units_of_steps, resolve_sampler, sampler_names
 from sgtune.samplers.gradients import control_variate
+from sgtune.samplers.sgnht import LARGEST_OF_THERMOSTAT
 from sgtune.support.axes import FRICTION, FRICTION_RATE, NOISE_ESTIMATE, Arm
 from sgtune.support.errors import InputError
 from sgtune.theory.averages import oscillation_of_run, variance_of_run
@@ -165,7 +167,8 @@ def run_warmth(h: float, start: float, settled: float, n_steps: int) -> float:
 
 def _sgnht(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> Recursion:
     h, friction = arm.step_size, arm.get(FRICTION.name, FRICTION.default)
-    alpha = settled_friction(arm, curvature, noise)
+    # With a tolerance for the rounding of a step size in other units.
+    alpha = settled_friction(arm, curvature, noise) if h <= LARGEST_OF_THERMOSTAT * (1 + 1e-9) else np.inf
     if n_steps is not None and np.isfinite(alpha):
         alpha = settled_friction(arm, curvature, noise, max(run_warmth(h, friction, alpha, n_steps), 0.1))
     return _with_momentum(alpha, h * curvature, 2 * friction * h, h**2)

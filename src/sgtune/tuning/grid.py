@@ -47,14 +47,14 @@ def fitted_step_sizes(sampler: str, fraction: float, curvature: float = 1.0) -> 
     """log10 of the step sizes of the default grid for batches of ``fraction`` of the data.
 
     They begin at the largest stable one, `sgtune.samplers.Sampler.largest_step` over the largest ``curvature`` of
-    -log pi, at most 10^10, and end at 0.01 of it; or, where the noise of minibatches has no control variate, at 0.01
-    times ``fraction``: this noise widens the posterior by e N / n. A quarter of a decade apart, all in units of e, the
-    step size of SGLD (`sgtune.samplers.Sampler.step_size_power`).
+    -log pi, or ``largest_of_thermostat`` if that is smaller, and end at 0.01 of it; or, where the noise of minibatches
+    has no control variate, at 0.01 times ``fraction``: this noise widens the posterior by e N / n. A quarter of a
+    decade apart, all in units of e, the step size of SGLD (`sgtune.samplers.Sampler.step_size_power`).
     """
     method, estimator = resolve_sampler(sampler)
     decades = DECADES - (0.0 if estimator.needs_centre else log10(fraction))
     largest = method.step_size_power * log10(method.largest_step) - log10(curvature)
-    largest = min(largest, method.step_size_power * LARGEST)
+    largest = min(largest, method.step_size_power * log10(min(method.largest_of_thermostat, 10.0**LARGEST)))
     # Half a step of tolerance, so that rounding does not cut the last one.
     count = int(decades * PER_DECADE + 0.5) + 1
     return tuple((largest - i / PER_DECADE) / method.step_size_power for i in range(count))

@@ -534,7 +534,7 @@ def tune(
         arms = following
     # A pilot that stayed with a smaller step size only has chosen an arm that no race has judged.
     forecast = race.value_of(winner) if tuner.judge.in_sds and best == winner.arm else np.inf
-    ledger.warnings += _doubts(considered, best, forecast if np.isfinite(forecast) else None)
+    ledger.warnings += _doubts(sampler, considered, best, forecast if np.isfinite(forecast) else None)
     if np.isfinite(forecast):
         ledger.warnings += _doubts_of_blocks(forecast, race.blocks_of(winner))
     return result(best, forecast=forecast if np.isfinite(forecast) else None)
@@ -605,7 +605,7 @@ def _coordinates(
     return Preconditioner(centre, check_factor("preconditioner", given, model.dimension), start), []
 
 
-def _doubts(arms: Sequence[Arm], best: Arm, forecast: float | None) -> list[str]:
+def _doubts(sampler: str, arms: Sequence[Arm], best: Arm, forecast: float | None) -> list[str]:
     """Reasons to doubt the chosen arm, each with what to change.
 
     Args:
@@ -617,7 +617,9 @@ def _doubts(arms: Sequence[Arm], best: Arm, forecast: float | None) -> list[str]
     rivals = sorted(
         {arm.step_size for arm in arms if {**arm, STEP_SIZE.name: 0} == {**others, STEP_SIZE.name: 0}}
     )
-    if len(rivals) >= EDGE_WARNING and best.step_size in (rivals[0], rivals[-1]):
+    # A grid that ends where a thermostat does needs no larger step sizes.
+    ends_well = rivals[-1] > 0.99 * resolve_sampler(sampler)[0].largest_of_thermostat
+    if len(rivals) >= EDGE_WARNING and best.step_size in (rivals[0], *rivals[-1:] * (not ends_well)):
         side, change = ("smallest", "smaller") if best.step_size == rivals[0] else ("largest", "larger")
         doubts.append(
             f"log10_step_sizes: the chosen step size, {best.step_size:.3g}, is the {side} of its grid: give a grid "
@@ -677,7 +679,7 @@ def _chosen(
     doubts = []
     if choice.best is not None:
         forecast = choice.rows[choice.best]["discrepancy"] if choice.rows else None
-        doubts = _doubts(arms, arms[choice.best], forecast)
+        doubts = _doubts(sampler, arms, arms[choice.best], forecast)
     found = result(
         None if choice.best is None else arms[choice.best],
         rows=choice.rows,
