@@ -6,8 +6,9 @@ from small_models import gaussian_model
 from sgtune.sampling.budget import CostTable
 from sgtune.study.experiments.check import check_tuned
 from sgtune.study.mamba.accuracy import MOST_CHECKED, own_check, own_errors
+from sgtune.study.mamba.artifacts import STUDY
 from sgtune.study.pipeline.parts import Task
-from sgtune.study.report.table import DASH, NO_ARM
+from sgtune.study.report.table import DASH, NO_ARM, frame_of, lay_out
 
 
 def checked(**changes):
@@ -23,6 +24,10 @@ def test_the_check_has_the_worst_parameters_and_nuts_where_it_has_run():
     assert cells["x[0]", "check_sd_ratio"].shown == "1.50 ± 0.10"
     assert cells["x[0]", "check_problems"].shown == "too wide"
     assert ("x[0]", "check_nuts_mean") not in cells
+    # Samplers are in the order of print, and each has its own parameters first.
+    both = [checked(sampler="sghmc", parameters=rows[2::-1]), checked(parameters=rows[:3])]
+    laid = lay_out(frame_of(own_check({"checks": both})), STUDY.tables["own_check"])
+    assert [*laid.index.get_level_values("Parameter")] == ["x[0]", "x[1]", "x[2]", "x[2]", "x[1]", "x[0]"]
     with_nuts = checked(parameters=[rows[0] | {"nuts_mean": 2.5, "nuts_sd": 1.0}])
     assert {cell.metric: cell.value for cell in own_check({"checks": [with_nuts]})}["check_nuts_mean"] == 2.5
 

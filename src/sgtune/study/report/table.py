@@ -206,7 +206,7 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
         rows.insert(rows[0] == "origin", "model")
     at_test_set = set(keys["tuner"][frame["at_test_set"].astype(bool)])
     printed = {field: _printed(field, list(dict.fromkeys(keys[field])), names) for field in rows + columns}
-    if about.model == "own" and "detail" in printed:
+    if of_user := about.model == "own" and "detail" in printed:
         # A user's parameters keep their names.
         printed["detail"] = {name: name for name in printed["detail"]}
     if "tuner" in printed:
@@ -217,6 +217,10 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
     is_shown = (frame["replicates"] > 0) | (frame["shown"] != DASH)
     kept = keys[is_shown].assign(position=keys.index[is_shown])
     table = kept.pivot(index=rows, columns=columns, values="position").sort_index().sort_index(axis="columns")
+    if of_user:
+        # The worst parameters come first, which are others for each sampler.
+        places = table.min(axis="columns").rename("first").reset_index()
+        table = table.iloc[places.sort_values([*rows[:-1], "first"]).index]
 
     def labelled(axis: pd.Index, fields: Sequence[str]) -> pd.MultiIndex:
         levels = [axis.get_level_values(field).astype(str).map(printed[field]) for field in fields]
