@@ -156,6 +156,8 @@ def test_any_kernel_in_its_form_is_a_sampler():
 def test_tuners_take_it_with_its_hyperparameters_and_count_its_gradients():
     sampler = from_blackjax(blackjax.sghmc, {"alpha": 2.0})
     assert (sampler.step_size_power, sampler.least_leapfrog, sampler.largest_step) == (2, 2, 0.5)
+    assert sampler.largest_of_thermostat == np.inf
+    assert from_blackjax(blackjax.sgnht).largest_of_thermostat == sgnht_shang.largest_of_thermostat
     arm = sgtune.Arm(0.1, 4, 3)
     assert [data_terms(MODEL, f"blackjax-sghmc{ending}", arm) for ending in ("", "-cv")] == [12, 24]
     grid = sgtune.tuning.Grid((-0.5, -1.0), (0.5,), n_leapfrogs=(2, 3), hyperparameters={"alpha": (1.0, 2.0)})

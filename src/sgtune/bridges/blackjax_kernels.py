@@ -29,6 +29,7 @@ N(p | 0, T I). The explicit order gains energy: a direction of curvature c has a
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from math import inf
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from sgtune.model.checks import in_single_precision
 from sgtune.samplers import SAMPLERS, Sampler, sampler_names
 from sgtune.samplers.base import noise_like
+from sgtune.samplers.sgnht import LARGEST_OF_THERMOSTAT
 from sgtune.support.axes import N_LEAPFROG, STEP_SIZE, Axis
 from sgtune.support.errors import InputError, check_number, import_extra
 
@@ -50,10 +52,12 @@ LEAPFROGS, FRICTION = "num_integration_steps", "alpha"
 KICKS_LAST = "blackjax.sgmcmc.sghmc"
 """The kernel whose first drift is by the fresh momentum alone, and whose last kick moves nothing."""
 
-
 EXPLICIT, LARGEST_EXPLICIT = "blackjax.sgmcmc.", 0.5
 """Kernels with a momentum of these modules gain energy in every step: without friction SGHMC of five leapfrogs leaves
 N(0, I) above a step size of 0.47."""
+
+THERMOSTAT = "xi"
+"""The name of BlackJAX for a thermostat's start."""
 
 
 class BlackJAXState(NamedTuple):
@@ -175,6 +179,7 @@ def from_blackjax(
         static_leapfrog=True,
         step_size_power=2 if has_momentum else 1,
         largest_step=LARGEST_EXPLICIT if is_explicit else 2.0,
+        largest_of_thermostat=LARGEST_OF_THERMOSTAT**0.5 if THERMOSTAT in of_init else inf,
     )
     SAMPLERS[name] = sampler
     return sampler
