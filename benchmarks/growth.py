@@ -117,11 +117,13 @@ def of_data(path: Path, where: str):
 
     if where != "memory":
         return model_of(RowSource(np.load(path, mmap_mode="r")), COLUMNS, checksum=path.name)
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if path.stat().st_size * 2.5 > free:
+    # With what the system keeps of files; in kilobytes.
+    known = Path("/proc/meminfo").read_text("utf-8").split()
+    free = known[known.index("MemAvailable:") + 1]
+    if path.stat().st_size * 1.5 > 1024 * int(free):
         return None
-    # As they are: a shuffled copy would take the memory once more.
-    return model_of(np.load(path), COLUMNS, checksum=path.name, shuffle_seed=None)
+    # Mapped, and in their order: the rows as read and a shuffled copy would each take the memory once more.
+    return model_of(np.load(path, mmap_mode="r"), COLUMNS, checksum=path.name, shuffle_seed=None)
 
 
 def cool(path: Path) -> None:
@@ -254,7 +256,7 @@ def publish(folder: Path) -> None:
     record = {"cpu": of_processor("model name"), "cores": os.cpu_count(), "rows": found}
     target.write_text(json.dumps(record, indent=1), encoding="utf-8")
     sns.set_theme("paper", "ticks")
-    figure = Figure(figsize=(7, 2.8), layout="constrained")
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
     for axis, (of, (number, label)) in zip(figure.subplots(1, 3), PANELS.items(), strict=True):
         for what, (color, marker) in LOOKS.items():
             for where in ("memory", "file") if of == "rows" else (None,):
@@ -275,7 +277,7 @@ def publish(folder: Path) -> None:
         axis.set(xscale="log", yscale="log", xlabel=label)
     figure.axes[0].set_ylabel("seconds")
     figure.legend(
-        *figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False
+        *figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
     )
     figure.savefig(target.with_suffix(".svg"))
 

@@ -1,4 +1,5 @@
-"""Pages of the documentation from other files: published tables and figures, and the keys of the configuration.
+"""Pages of the documentation from other files: published tables and figures, figures of benchmarks, and the keys of the
+configuration.
 
 A link or a picture on a line of its own, whose title is ``table STUDY/NAME``, ``figure STUDY/NAME`` or ``provenance
 STUDY``, leads to an artifact in results/published. On the site the artifact itself stands in its place, under a heading
@@ -16,7 +17,7 @@ from sgtune.study.report.publish import origin_of, read_captions
 from sgtune.study.report.table import html_tables, read_frame
 from sgtune.study.studies import STUDIES, find
 
-PUBLISHED = Path("results/published")
+PUBLISHED, BENCHMARKS = Path("results/published"), Path("benchmarks/published")
 CONFIGURATION, CONFIGURATION_PAGE = "config/README.md", "configuration.md"
 """A link to the first leads to the second on the site."""
 
@@ -24,12 +25,15 @@ LINE = re.compile(r'^!?\[[^\]\n]*\]\([^)\s]+ "(table|figure|provenance) ([\w/-]+
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Published figures are pictures of the site, and the description of the configuration is a page."""
+    """Published figures and those of benchmarks are pictures of the site, and the description of the configuration is
+    a page."""
     root = Path(config.config_file_path).parent
     files.append(File.generated(config, CONFIGURATION_PAGE, abs_src_path=str(root / CONFIGURATION)))
     for path in sorted((root / PUBLISHED).rglob("figures/*.svg")):
         name = f"published/{path.relative_to(root / PUBLISHED).as_posix()}"
         files.append(File.generated(config, name, abs_src_path=str(path)))
+    for path in sorted((root / BENCHMARKS).glob("*.svg")):
+        files.append(File.generated(config, f"benchmarks/{path.name}", abs_src_path=str(path)))
     return files
 
 
@@ -76,4 +80,5 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
     markdown = LINE.sub(in_place, markdown).replace(
         f"](../{up}{CONFIGURATION})", f"]({up}{CONFIGURATION_PAGE})"
     )
+    markdown = markdown.replace(f"](../{up}{BENCHMARKS}/", f"]({up}benchmarks/")
     return markdown.replace("](../docs/", "](") if page.file.src_uri == CONFIGURATION_PAGE else markdown

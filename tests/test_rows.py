@@ -12,6 +12,7 @@ import sgtune
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_result
 from sgtune.model import define_model, log_sigmoid
+from sgtune.model import rows as module_of_rows
 from sgtune.model.derived import hold_out
 from sgtune.model.posterior import scores
 from sgtune.model.rows import STATM, RowSource
@@ -292,6 +293,31 @@ def test_pages_of_memory_maps_are_handed_back(tmp_path, is_scattered):
     assert grown[0] < size / 16
     assert grown[1] <= room + size / 16
     assert grown[2] > 0.9 * size  # without handing back
+
+
+def test_memory_is_looked_at_more_often_where_rows_map_much(tmp_path, monkeypatch):
+    """A system that maps 2 MB for a scattered row would map gigabytes for a thousand."""
+    looks = []
+
+    class Statm:
+        pages = 0
+
+        def exists(self):
+            return True
+
+        def read_bytes(self):
+            looks.append(self.pages)
+            return f"0 0 {self.pages}".encode()
+
+    monkeypatch.setattr(module_of_rows, "STATM", Statm())
+    n = 2**15
+    np.save(tmp_path / "one.npy", np.arange(n, dtype=np.float32))
+    source = RowSource(np.load(tmp_path / "one.npy", mmap_mode="r"))
+    for Statm.pages in (0, 2**30):
+        for part in np.split(np.random.default_rng(0).permutation(n), 8):
+            source.take(part)
+    assert n / 1_024 <= looks.count(0) <= n / 1_024 + 8
+    assert looks.count(2**30) > 2.5 * looks.count(0)
 
 
 def nan(row):

@@ -1,6 +1,9 @@
 """What README and the documentation say in words of the published results is what the published tables show."""
 
+import json
 import math
+import re
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
@@ -204,6 +207,37 @@ def test_arms_for_100_s_are_better_than_arms_for_1_s_in_all_directions_and_no_wo
     # docs/horizons.md: less than a standard error apart.
     gains = short[short["metric"] == "over_longest_xi"]
     assert ((gains["value"] - 1).abs() < gains["se"]).all()
+
+
+def test_readme_says_how_long_its_first_command_takes():
+    manifest = json.loads((ROOT / "results/published/quick/manifest.json").read_text("utf-8"))
+    moments = [each for source in manifest["sources"].values() for each in source["created"]]
+    moments = sorted(map(datetime.fromisoformat, [*moments, manifest["provenance"]["created"]]))
+    minutes = (moments[-1] - moments[0]).total_seconds() / 60
+    said = re.search(r"small budgets: (\d+) minutes on two", (ROOT / "README.md").read_text("utf-8"))
+    # Packages take about a minute.
+    assert minutes < int(said[1]) < minutes + 2
+
+
+def growth(**case) -> dict:
+    """The row of `benchmarks/growth.py` of this case."""
+    rows = json.loads((ROOT / "benchmarks/published/growth.json").read_text("utf-8"))["rows"]
+    (found,) = (row for row in rows if case.items() <= row.items())
+    return found
+
+
+def test_what_is_said_of_data_in_a_file_is_measured():
+    page = " ".join((ROOT / "docs/your-own-model.md").read_text("utf-8").split())
+    of = {"of": "steps", "n": 10**8, "sampler": "sgld-cv", "batch": 1_000}
+    speeds = [growth(**of, where=where)["steps_per_second"] for where in ("memory", "warm", "cold")]
+    tunes = [growth(of="rows", n=10**8, where=where)["tune"] for where in ("memory", "file")]
+    assert "{:,.0f} in memory, {:,.0f} from the file".format(*speeds) in page
+    assert f"{speeds[2]:,.0f} while the system reads it from the disk" in page
+    assert "`tune` took {:,.0f} s in memory and {:,.0f} s from the file".format(*tunes) in page
+    # Below 2 GB, and no more of 10^8 rows than of fewer.
+    stored = [growth(of="rows", n=10**8, where="file")]
+    stored += [growth(**{**of, "where": where}) for where in ("warm", "cold")]
+    assert max(row["peak_gb"] for row in stored) < 2
 
 
 def test_sizes_of_differences_from_the_papers_are_those_of_the_published_run():

@@ -42,8 +42,9 @@ BLOCK, MOST_SINGLY = 4_096, 2**20
 MAPPED_BYTES = 2**30
 """Above so many resident bytes of mapped files, a source hands the pages of its own memory maps back to the system."""
 
-AT_ONCE = 1_024
-"""Scattered rows that are read before the resident memory is looked at: each may map 16 pages."""
+AT_ONCE, AT_LEAST = 1_024, 256
+"""Rows that are read before the resident memory is looked at; fewer where these took far too much, because a scattered
+row maps 16 pages, or the large folio of the system's cache that it is in, of up to 2 MB."""
 
 LONG_RUN = 64
 """Consecutive rows that are worth a slice of their own."""
@@ -119,6 +120,7 @@ class RowSource:
                 )
         self._maps = [] if self._by_row else list(_memory_maps(leaves))
         self._advice: int | None = None
+        self._at_once = AT_ONCE
 
     def __len__(self) -> int:
         return self.n_rows
@@ -206,7 +208,7 @@ class RowSource:
         is_scattered = len(ends) * LONG_RUN > len(numbers)
         self._advise(is_scattered)
         if is_scattered:
-            pieces = np.split(numbers, range(AT_ONCE, len(numbers), AT_ONCE))
+            pieces = np.split(numbers, range(self._at_once, len(numbers), self._at_once))
         else:
             bounds = [0, *ends.tolist(), len(numbers)]
             pieces = [slice(numbers[start], numbers[end - 1] + 1) for start, end in pairwise(bounds)]
@@ -218,7 +220,7 @@ class RowSource:
             except Exception as error:
                 raise _unreadable(int(numbers[0]), int(numbers[-1]), error) from error
             since += len(found[-1])
-            if since >= AT_ONCE:
+            if since >= self._at_once:
                 self._hand_back()
                 since = 0
         self._hand_back()
@@ -261,9 +263,12 @@ class RowSource:
         """Hand the pages of memory maps back, where they are too many. They stay in the system's cache of files."""
         if not self._maps or not hasattr(mmap, "MADV_DONTNEED") or not STATM.exists():
             return
-        if int(STATM.read_bytes().split()[2]) * mmap.PAGESIZE > self.mapped_bytes:
+        resident = int(STATM.read_bytes().split()[2]) * mmap.PAGESIZE
+        if resident > self.mapped_bytes:
             for each in self._maps:
                 each.madvise(mmap.MADV_DONTNEED)
+        if resident > 1.1 * self.mapped_bytes:
+            self._at_once = max(AT_LEAST, self._at_once // 2)
 
 
 STATM = Path("/proc/self/statm")
