@@ -7,7 +7,7 @@ with job(snakemake, saved=False):
 
     from sgtune.study.report.publish import (
         IN_README,
-        MAIN,
+        MAIN_RUN,
         publish,
         published_folder,
         read_captions,
@@ -18,6 +18,6 @@ with job(snakemake, saved=False):
     root, folder = Path.cwd(), snakemake.params.folder
     destination = published_folder(root, folder).resolve()
     publish(Path(snakemake.input[0]), destination, STUDIES[snakemake.params.study], read_captions(root))
-    main = published_folder(root, MAIN).resolve()
+    main = published_folder(root, MAIN_RUN).resolve()
     if folder in IN_README and main.is_dir():
         show_results(root.resolve() / "README.md", main)

@@ -11,6 +11,7 @@ from sgtune.sampling.budget import CostTable
 from sgtune.study.adam_mcmc import figures, known_targets, races, tables, verdicts
 from sgtune.study.adam_mcmc.artifacts import NAMES
 from sgtune.study.adam_mcmc.known_targets import standard_normal
+from sgtune.study.report.table import AT_CAP
 
 FAR, NEAR, STEPS = [0.80, 0.82, 0.81, 0.81], [0.97, 1.0, 1.02, 0.99], 10_000
 
@@ -157,7 +158,13 @@ def raced(**changes):
     """Three races of MALA: MAMBA chose arm 0 twice and arm 1 once, MAMBA-KSD arm 2, which accepts nothing."""
     losses = {0: [0.20, 0.22, 0.24], 1: [0.30, 0.33, 0.36], 2: [0.60, 0.66, 0.72]}
     runs = [
-        {"arm": arm, "seconds": 2.0, "losses": {"xi_white": own}, "acceptance": [accepted] * 3}
+        {
+            "arm": arm,
+            "seconds": 2.0,
+            "losses": {"xi_white": own},
+            "acceptance": [accepted] * 3,
+            "diverged": [False] * 3,
+        }
         for (arm, own), accepted in zip(losses.items(), (0.75, 0.15, 0.0), strict=True)
     ]
     regret = {
@@ -186,8 +193,23 @@ def test_regret_is_over_the_best_arm_which_stands_with_its_own_error():
         pytest.approx(2 / 3**0.5),
         "22.0 ± 1.2",
     )
+    # Its race without an arm counts as one that did not stay finite.
+    assert of["mamba-ksd", "xi_white_x100_regret"].shown.endswith("(6/9)")
     doubted = tables.adam_regret({"races": [raced(trusted=False)]})
     assert shown(doubted, tuner="finalist", metric="xi_white_x100") == "22.0 ± 1.2 *"
+
+
+def test_a_loss_at_the_cap_is_a_lower_bound_and_nothing_is_said_of_more_than_a_bound():
+    record = raced()
+    record["regret"]["runs"][2]["losses"]["xi_white"][1] = 10.0
+    assert shown(
+        tables.adam_regret({"races": [record]}), tuner="mamba-ksd", metric="xi_white_x100_regret"
+    ).startswith("≥")
+    for run in record["regret"]["runs"]:
+        run["losses"]["xi_white"][1] = 10.0
+    assert (
+        shown(tables.adam_regret({"races": [record]}), tuner="mamba", metric="xi_white_x100_regret") == AT_CAP
+    )
 
 
 def test_choices_are_the_arms_of_the_races():

@@ -9,8 +9,8 @@ import numpy as np
 from sgtune.study.adam_mcmc.verdicts import has_left_target, squares_cause
 from sgtune.study.report.means import (
     SOURCES,
+    FreshRuns,
     best_of,
-    chosen_losses,
     evaluation_cells,
     mark_best,
     metric_of,
@@ -82,29 +82,29 @@ def adam_regret(records: Records) -> list[Cell]:
 
 
 def _regret_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Cell]:
-    own, whose = record["regret"], (record["model"], record["sampler"])
-    runs = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds}
+    own, whose = record["regret"], {"model": record["model"], "sampler": record["sampler"]}
+    acceptance = {run["arm"]: run["acceptance"] for run in own["runs"] if run["seconds"] == seconds}
     chosen = {one["tuner"]: one["arms"] for one in own["chosen"]}
     of_judges, others, accepted = [], [], []
     for key in keys:
-        metric, factor = metric_of(key), SOURCES[metric_of(key)][1]
-        losses = np.array([runs[arm]["losses"][key] for arm in range(len(own["arms"]))], float).T
+        metric, fresh = metric_of(key), FreshRuns(own, seconds, key)
         # The best of all arms that ran again, because the best finalist of a short screen need not be the best of them.
-        smallest = losses[:, [best_of(losses, range(len(own["arms"])))]]
-        compared = {**chosen, "oracle": own["oracles"].get(key), "random": own["random"]}
-        regrets = {
-            name: ratio(chosen_losses(losses, arms, key), smallest) if arms else (None, None)
-            for name, arms in compared.items()
-        }
-        for name, (value, se) in (regrets | {"frozen": over_loss(own["frozen"][key], smallest)}).items():
-            group = of_judges if name in chosen else others
-            group.append(Cell(*whose, name, f"{metric}_regret", value, se=se))
-        value, se = ratio(factor * smallest, np.ones((len(losses), 1)))
-        least = Cell(*whose, "finalist", metric, value, se=se)
-        others.append(_starred(least, "" if record.get("trusted") else "The reference is not trusted."))
+        best = [best_of(fresh.losses, range(len(own["arms"])))]
+        about = whose | {"metric": f"{metric}_regret"}
+        for name, arms in (chosen | {"oracle": own["oracles"].get(key), "random": own["random"]}).items():
+            one = about | {"tuner": name}
+            (of_judges if name in chosen else others).append(
+                fresh.over(one, arms, best) if arms else Cell(**one)
+            )
+        value, se = over_loss(own["frozen"][key], fresh.losses[:, best])
+        others.append(Cell(**about, tuner="frozen", value=value, se=se))
+        alone = ratio(SOURCES[metric][1] * fresh.losses[:, best], np.ones((len(fresh.losses), 1)))
+        least = fresh.cell(whose | {"tuner": "finalist", "metric": metric}, alone, best)
+        others.append(least if record.get("trusted") else replace(least, text=f"{least.shown} *"))
     for name, arms in {**chosen, "oracle": own["oracles"].get(keys[0]), "random": own["random"]}.items():
-        rates = [100 * fmean(runs[arm]["acceptance"]) for arm in arms or () if arm is not None]
-        accepted += [Cell(*whose, name, "acceptance_percent", fmean(rates))] if rates else []
+        rates = [100 * fmean(acceptance[arm]) for arm in arms or () if arm is not None]
+        if rates:
+            accepted.append(Cell(**whose, tuner=name, metric="acceptance_percent", value=fmean(rates)))
     return [*of_judges, *others, *accepted]
 
 

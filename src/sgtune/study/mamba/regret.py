@@ -7,13 +7,13 @@ from math import sqrt
 
 import numpy as np
 
-from sgtune.study.catalogue import cap_of
 from sgtune.study.mamba.reference import doubted
 from sgtune.study.report.labels import METRICS, MODELS, TUNERS, in_order
 from sgtune.study.report.means import (
+    AT_LEAST,
     FEWEST_REPLICATES,
     SOURCES,
-    Estimate,
+    FreshRuns,
     best_of,
     chosen_losses,
     identity,
@@ -23,13 +23,10 @@ from sgtune.study.report.means import (
     ratio,
 )
 from sgtune.study.report.records import Records, finite, required
-from sgtune.study.report.table import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
-
-AT_LEAST = "≥"
-"""What stands before a lower bound."""
+from sgtune.study.report.table import AT_CAP, DIVERGED, NOT_TRUSTED, Cell
 
 
-def losses_of(record: dict) -> list[str]:
+def judged_by(record: dict) -> list[str]:
     """The metrics of the losses that a record's tuners are judged by, the main one first."""
     return [metric_of(key) for key in record["losses"]]
 
@@ -44,54 +41,10 @@ def after(seconds: float) -> str:
     return f"after {seconds:g} s"
 
 
-class _Fresh:
-    """The results of a record's arms in fresh runs of some seconds, by the loss ``key``."""
-
-    def __init__(self, record: dict, seconds: float, key: str):
-        runs = {run["arm"]: run for run in record["runs"] if run["seconds"] == seconds}
-        ordered = [runs[arm] for arm in range(len(record["arms"]))]
-        self.key, self.cap = key, cap_of(key)
-        self.losses = np.array([run["losses"][key] for run in ordered], float).T  # (replicates, arms)
-        self.diverged = np.array([run["diverged"] for run in ordered], bool).T
-
-    def is_known(self, arms: Sequence[int | None]) -> bool:
-        """Whether the mean loss of ``arms`` is: not if there is no arm, or if a run is at the cap or diverged, whose
-        loss may be any larger number."""
-        return all(arm is not None and self.losses[:, arm].max() < self.cap for arm in arms)
-
-    def is_lower_bound(self, arms: Sequence[int | None]) -> bool:
-        """Whether a finite run of ``arms`` is at the cap."""
-        at_cap = (self.losses >= self.cap) & ~self.diverged
-        return any(at_cap[:, arm].any() for arm in arms if arm is not None)
-
-    def counts(self, arms: Sequence[int | None]) -> dict[str, int]:
-        """How many runs of ``arms`` stayed finite, and of how many; an arm that is None has none that did."""
-        kept = sum(int((~self.diverged[:, arm]).sum()) for arm in arms if arm is not None)
-        return {"finite": kept, "replicates": len(self.losses) * len(arms)}
-
-    def cell(self, about: dict, estimate: Estimate, arms: Sequence[int | None]) -> Cell:
-        """The number of ``arms``, unless none ever stayed finite; marked where it is a lower bound."""
-        counts = self.counts(arms)
-        if not counts["finite"]:
-            missing = NO_ARM if all(arm is None for arm in arms) else DIVERGED
-            return Cell(**about, missing=missing, **counts)
-        cell = Cell(**about, value=estimate.value, se=estimate.se, **counts)
-        return replace(cell, text=f"{AT_LEAST} {cell.shown}") if self.is_lower_bound(arms) else cell
-
-    def over(
-        self, about: dict, above: Sequence[int | None], below: Sequence[int | None], **how: bool
-    ) -> Cell:
-        """The mean loss of the arms ``above`` over that of the arms ``below``."""
-        if self.counts(above)["finite"] and not self.is_known(below):
-            return Cell(**about, missing=AT_CAP, **self.counts(above))
-        losses = [chosen_losses(self.losses, arms, self.key) for arms in (above, below)]
-        return self.cell(about, ratio(*losses, **how), above)
-
-
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     """The cells of one loss after some seconds; for a loss with an oracle also over the oracle's."""
     key, factor = SOURCES[metric]
-    fresh, oracles = _Fresh(record, seconds, key), record["oracles"].get(key)
+    fresh, oracles = FreshRuns(record, seconds, key), record["oracles"].get(key)
     frozen = finite(record["frozen"].get(key))
     best = best_of(fresh.losses, record["finalists"][key])
     below = {f"{metric}_regret": [best]}
@@ -124,7 +77,7 @@ def regret_cells(found: Sequence[dict], doubts: Set[tuple[str, str]] = frozenset
     for record in found:
         own = []
         for seconds in seconds_of([record]):
-            for metric in losses_of(record):
+            for metric in judged_by(record):
                 of_loss = _cells_at(record, seconds, metric)
                 if record["trusted"] is False or (record["model"], metric) in doubts:
                     nothing = {"value": None, "se": None, "text": None, "missing": NOT_TRUSTED}
@@ -158,7 +111,7 @@ def regret(records: Records) -> list[Cell]:
     # Metrics and seconds stand in the order in which they come: by the rank of their loss, then by the seconds.
     ranks: dict[str, float] = {}
     for record in found:
-        for rank, metric in enumerate(losses_of(record)):
+        for rank, metric in enumerate(judged_by(record)):
             ranks |= {f"{metric}_over_oracle": rank - 0.5, f"{metric}_regret": rank, metric: rank}
     return sorted(cells, key=lambda cell: (ranks[cell.metric], float(cell.detail.split()[1])))
 
@@ -170,7 +123,7 @@ def headline(records: Records) -> list[Cell]:
     cells = []
     for model in in_order((record["model"] for record in found), MODELS):
         own = [record for record in found if record["model"] == model]
-        losses = losses_of(own[0])
+        losses = judged_by(own[0])
         # The main loss if none has an oracle.
         for metric in [one for one in losses if SOURCES[one][0] in own[0]["oracles"]] or losses[:1]:
             of_loss = list(_means(own, doubts, metric))

@@ -1,8 +1,7 @@
 """The expected time of a run: the budgets of its configuration, times what jobs of earlier runs took for theirs.
 
-A job takes its start-up and compilation, and its budget times the overhead of its rule: arms that run in lockstep take
-a part of their seconds, scores and predictions come on top. Both are seen in the provenance of the newest results of
-the same rule and model below ``results/``.
+A job takes its start-up and compilation, and its budget times the overhead of its rule (arms in lockstep take a part of
+their seconds, scores come on top), both as in the newest results of the same rule and model below ``results/``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ from sgtune.study.pipeline import plan as of
 from sgtune.support.axes import AXES, STEP_SIZE
 from sgtune.support.files import read_json
 from sgtune.tuning import halving_schedule
+from sgtune.tuning.grid import DECADES, PER_DECADE
 
 UNKNOWN = """Not known:
 - what jobs take that no run has results of (-): their budgets are counted, of NUTS a second for each iteration
@@ -25,10 +25,6 @@ UNKNOWN = """Not known:
 - how much jobs that run beside each other slow each other down, and which arms several tuners choose: these run once
 - whether this machine is as fast as the one of the results that the overheads are from
 - what the steps of grid searches cost, which are not budgets of seconds: their share is in the overhead"""
-
-
-FITTED = 9
-"""Step sizes of a grid that fits (`sgtune.tuning.grid.fitted_step_sizes`), two decades of them."""
 
 
 class Jobs(NamedTuple):
@@ -70,6 +66,7 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
     own, samplers, extras = model_settings(config, model), config["samplers"], of.extras_of(config, model)
     evaluation, regret, estimates, nuts = (own[k] for k in ("evaluation", "regret", "estimates", "reference"))
     curves, n, n_samplers = evaluation["curves"], evaluation["replicates"], len(samplers)
+    by_clock = evaluation["clock"] == "wall"
     tuners = {sampler: of.tuning_settings(config, model, sampler) for sampler in samplers}
     races = {sampler: _race(own["grids"], own["mamba"], sampler) for sampler in samplers}
     tuned = [
@@ -83,10 +80,10 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
     n_chains = len(estimates["log10_step_sizes"]) + len(estimates["batch_fractions"])
     jobs = {
         "find_map": (1, 0.0),
-        "calibrate_cost": (1, len(shapes) * own["calibration"]["seconds"]),
-        "tune_sampler": (n_samplers, sum(tuned)),
-        "evaluate_sampler": (n_samplers, sum(map(len, tuners.values())) * of_run),
-        "compare_clocks": (1, n * evaluation["seconds"]),
+        "calibrate_cost": (1, len(shapes) * own["calibration"]["seconds"], True),
+        "tune_sampler": (n_samplers, sum(tuned), of.tunes_alone(config, model)),
+        "evaluate_sampler": (n_samplers, sum(map(len, tuners.values())) * of_run, by_clock),
+        "compare_clocks": (1, n * evaluation["seconds"], True),
         "estimate_discrepancies": (1, n_chains * estimates["seconds"]),
     }
     if not MODELS[model].in_paper:
@@ -107,16 +104,14 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         ahead = settings_of(config, "horizons", model)["horizons"]
         each = {s: races[s] + 2 * ahead["replicates"] * ahead["seconds"][-1] for s in ahead["samplers"]}
         jobs["compare_horizons"] = (1, len(ahead["seconds"]) * sum(each.values()))
-    timed = {"calibrate_cost": True, "compare_clocks": True, "tune_sampler": of.tunes_alone(config, model)}
-    timed["evaluate_sampler"] = evaluation["clock"] == "wall"
-    return [Jobs(rule, model, *one, timed.get(rule, False)) for rule, one in jobs.items()]
+    return [Jobs(rule, model, *one) for rule, one in jobs.items()]
 
 
 def _race(grid: Mapping, section: Mapping, sampler: str) -> float:
     """The seconds of all arms of a grid together: of a race, or of runs as long as each other."""
     listed = [axis for axis in AXES.values() if axis.in_grids in grid and has_axis(sampler, axis.name)]
     n_arms, seconds = prod(len(grid[axis.in_grids]) for axis in listed), section.get("seconds", 0.0)
-    n_arms *= 1 if STEP_SIZE.in_grids in grid else FITTED
+    n_arms *= 1 if STEP_SIZE.in_grids in grid else DECADES * PER_DECADE + 1
     is_race = "pruning_rate" in section
     return halving_schedule(n_arms, section["pruning_rate"], seconds).total if is_race else n_arms * seconds
 

@@ -13,7 +13,7 @@ import numpy as np
 from sgtune.study.catalogue import cap_of
 from sgtune.study.report.labels import METRICS
 from sgtune.study.report.records import finite, grouped, looks_at_test_set, mean_of
-from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOISE, Cell
+from sgtune.study.report.table import AT_CAP, DASH, DIVERGED, NO_ARM, NOISE, Cell
 
 SOURCES = {name: (metric.key, metric.factor) for name, metric in METRICS.items() if metric.key}
 """Of a table's metric the key in the rows of results, and a factor; a dot leads into an entry of the row."""
@@ -221,6 +221,54 @@ def ratio(above: np.ndarray, below: np.ndarray, *, same_tunings: bool = True) ->
 def over_loss(number: float, below: np.ndarray) -> Estimate:
     """A known ``number`` over the mean of ``below``."""
     return ratio(np.full((len(below), 1), number), below)
+
+
+AT_LEAST = "≥"
+"""What stands before a lower bound."""
+
+
+class FreshRuns:
+    """The results of a record's arms in fresh runs of some seconds, by the loss ``key``."""
+
+    def __init__(self, record: dict, seconds: float, key: str):
+        runs = {run["arm"]: run for run in record["runs"] if run["seconds"] == seconds}
+        ordered = [runs[arm] for arm in range(len(record["arms"]))]
+        self.key, self.cap = key, cap_of(key)
+        self.losses = np.array([run["losses"][key] for run in ordered], float).T  # (replicates, arms)
+        self.diverged = np.array([run["diverged"] for run in ordered], bool).T
+
+    def is_known(self, arms: Sequence[int | None]) -> bool:
+        """Whether the mean loss of ``arms`` is: not if there is no arm, or if a run is at the cap or diverged, whose
+        loss may be any larger number."""
+        return all(arm is not None and self.losses[:, arm].max() < self.cap for arm in arms)
+
+    def is_lower_bound(self, arms: Sequence[int | None]) -> bool:
+        """Whether a finite run of ``arms`` is at the cap."""
+        at_cap = (self.losses >= self.cap) & ~self.diverged
+        return any(at_cap[:, arm].any() for arm in arms if arm is not None)
+
+    def counts(self, arms: Sequence[int | None]) -> dict[str, int]:
+        """How many runs of ``arms`` stayed finite, and of how many; an arm that is None has none that did."""
+        kept = sum(int((~self.diverged[:, arm]).sum()) for arm in arms if arm is not None)
+        return {"finite": kept, "replicates": len(self.losses) * len(arms)}
+
+    def cell(self, about: dict, estimate: Estimate, arms: Sequence[int | None]) -> Cell:
+        """The number of ``arms``, unless none ever stayed finite; marked where it is a lower bound."""
+        counts = self.counts(arms)
+        if not counts["finite"]:
+            missing = NO_ARM if all(arm is None for arm in arms) else DIVERGED
+            return Cell(**about, missing=missing, **counts)
+        cell = Cell(**about, value=estimate.value, se=estimate.se, **counts)
+        return replace(cell, text=f"{AT_LEAST} {cell.shown}") if self.is_lower_bound(arms) else cell
+
+    def over(
+        self, about: dict, above: Sequence[int | None], below: Sequence[int | None], **how: bool
+    ) -> Cell:
+        """The mean loss of the arms ``above`` over that of the arms ``below``."""
+        if self.counts(above)["finite"] and not self.is_known(below):
+            return Cell(**about, missing=AT_CAP, **self.counts(above))
+        losses = [chosen_losses(self.losses, arms, self.key) for arms in (above, below)]
+        return self.cell(about, ratio(*losses, **how), above)
 
 
 def _means_without(losses: np.ndarray, axis: int) -> np.ndarray:

@@ -12,13 +12,13 @@ from sgtune.study.report.table import FIELDS, Caption, markdown_tables, read_fra
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
-MAIN = "tuning"
-"""The folder of the main study."""
+MAIN_RUN = "tuning"
+"""The folder of the main run."""
 
 SMALL_FACTORISATION = "small_pmf_2"
 """The run with a factorisation whose NUTS converges: README's table has its regret beside the main run's."""
 
-IN_README = (MAIN, SMALL_FACTORISATION, "quick")
+IN_README = (MAIN_RUN, SMALL_FACTORISATION, "quick")
 """The published runs of which README has numbers. The last is the default run, which users compare theirs with."""
 
 REGRET = Artifact((), "", rows=("tuner",), columns=("model",))
@@ -45,7 +45,7 @@ COPIED = (".csv", ".svg")
 """Of a run's files: a page has the tables, and the manifest has the provenance; PDF and HTML stay with the run."""
 
 
-def published_folder(root: Path, study: str = MAIN) -> Path:
+def published_folder(root: Path, study: str = MAIN_RUN) -> Path:
     """Where the repository at ``root`` keeps a published run."""
     return root / "results" / "published" / study
 
@@ -230,7 +230,7 @@ def show_results(readme: Path, published: Path) -> None:
     where = published.parent.relative_to(readme.parent).as_posix()
     parts = [
         markdown_tables(_regret(published), REGRET, {"small_pmf": "Small PMF"}),
-        f"![Regret of the tuners, by sampler]({where}/{MAIN}/figures/regret_dots.svg)",
+        f"![Regret of the tuners, by sampler]({where}/{MAIN_RUN}/figures/regret_dots.svg)",
     ]
     shown = [one for one in IN_README if one != SMALL_FACTORISATION and published.with_name(one).is_dir()]
     origins = [
