@@ -180,12 +180,17 @@ def tuning(path: Path, is_small: bool) -> None:
     save(path, found)
     budget = sgtune.Budget(seconds=0.05 if is_small else 1.0)
     # The grid of config/paper.yaml.
-    settings = sgtune.tuning.Settings(
+    grid = sgtune.tuning.Grid(
         log10_step_sizes=tuple(-2 - i / 2 for i in range(2 if is_small else 12)),
         batch_fractions=(1.0, 0.1, 0.01),
     )
     result = sgtune.tune(
-        model, "sgld-cv", tuner="mamba", budget=budget, settings=settings, preconditioner="none", report=print
+        model,
+        "sgld-cv",
+        tuner=sgtune.tuning.Halving(grid=grid),
+        budget=budget,
+        preconditioner="none",
+        report=print,
     )
     found |= {"budget": budget.seconds, "seconds": result.seconds, "steps": result.steps}
     found |= {"arms": sum(row["rung"] == 1 for row in result.rows), "best": result.best.to_record()}

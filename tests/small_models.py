@@ -1,6 +1,7 @@
 """Small posteriors with known answers, and checks for every race, for the tests of samplers and tuners."""
 
 import json
+from dataclasses import fields, replace
 from functools import partial
 
 import jax
@@ -9,9 +10,17 @@ import numpy as np
 
 import sgtune
 from sgtune.model import define_model, log_sigmoid
+from sgtune.tuning import TUNERS, Grid, Tuner
 
 tune = partial(sgtune.tune, preconditioner="none")
 """One race of step sizes for the parameters themselves."""
+
+
+def on_grid(name: str, grid: Grid, **numbers: object) -> Tuner:
+    """The tuner of this name with ``grid`` and ``numbers``, as far as it has such."""
+    given = {"grid": grid, **numbers}
+    own = {entry.name: given[entry.name] for entry in fields(TUNERS[name]) if entry.name in given}
+    return replace(TUNERS[name], **own)
 
 
 def without_doubts(result):

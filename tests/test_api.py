@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import sgtune
 from sgtune import Budget, CostTable, InputError
 from sgtune.mode.find import map_position
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.tuning import Settings
+from sgtune.tuning import Grid, GridSearch, Halving, Heuristic
 
 pytestmark = pytest.mark.optimised
 
@@ -85,28 +85,33 @@ BAD_BUDGETS = [
     for amounts in ({}, {"seconds": 1.0, "steps": 2}, {"steps": 2, "gradients": 3, "seconds": 1})
 ]
 
-SMALL = Settings(log10_step_sizes=(-4.0, -5.0), batch_fractions=(0.1,), n_leapfrogs=(2,))
-TUNE = {"sampler": "sghmc", "budget": Budget(steps=3), "settings": SMALL}
+SMALL = {"log10_step_sizes": (-4.0, -5.0), "batch_fractions": (0.1,), "n_leapfrogs": (2,)}
+TUNE = {"sampler": "sghmc", "budget": Budget(steps=3), "tuner": Halving(grid=Grid(**SMALL))}
 
 
-def with_settings(**changes):
-    """``TUNE`` with other settings of any type, hidden from the type checks that tests switch on."""
-    settings = replace(SMALL)
-    for name, value in changes.items():
-        object.__setattr__(settings, name, value)
-    return {**TUNE, "settings": settings}
+def with_numbers(tuner=Halving, **numbers):
+    """``TUNE`` with a tuner that is made late, in the process without type checks."""
+    grid = {} if tuner is Heuristic else {"grid": Grid(**SMALL)}
+    return {**TUNE, "tuner": partial(tuner, **grid | numbers)}
+
+
+def with_grid(**axes):
+    return with_numbers(grid=Grid(**SMALL | axes))
 
 
 BAD_TUNES = [
+    ({**TUNE, "tuner": Halving}, "tuner", "Halving", "must be a Halving, GridSearch"),
     ({**TUNE, "tuner": "mambo"}, "tuner", "'mambo'", "did you mean 'mamba'?"),
-    (with_settings(pruning_rate=2.5), "pruning_rate", "2.5", ">= 2"),
-    (with_settings(log10_step_sizes=()), "log10_step_sizes", "empty", "at least one"),
-    (with_settings(batch_fractions=(1.5,)), "batch_fraction", "1.5", "> 0 and <= 1"),
-    (with_settings(batch_fractions=(1e-6,)), "batch_fraction", "1e-06", "0.00025"),
-    (with_settings(clock="sun"), "clock", "'sun'", "calibrated, wall"),
-    ({**with_settings(start_noise=-1.0), "tuner": "grid"}, "start_noise", "-1.0", ">= 0"),
-    (with_settings(validation_fraction="half"), "validation_fraction", "'half'", ">= 0"),
-    ({**with_settings(n_leapfrog=0), "tuner": "heuristic"}, "n_leapfrog", "0", ">= 1"),
+    (with_numbers(pruning_rate=2.5), "pruning_rate", "2.5", ">= 2"),
+    (with_grid(log10_step_sizes=()), "log10_step_sizes", "empty", "at least one"),
+    (with_grid(batch_fractions=(1.5,)), "batch_fraction", "1.5", "> 0 and <= 1"),
+    (with_grid(log10_step_sizes=None, batch_fractions=(0.0,)), "batch_fraction", "0.0", "> 0 and <= 1"),
+    (with_grid(log10_step_sizes=None, batch_fractions=0.1), "batch_fractions", "0.1", "a list of numbers"),
+    (with_grid(batch_fractions=(1e-6,)), "batch_fraction", "1e-06", "0.00025"),
+    (with_numbers(clock="sun"), "clock", "'sun'", "calibrated, wall"),
+    (with_numbers(GridSearch, start_noise=-1.0), "start_noise", "-1.0", ">= 0"),
+    (with_numbers(validation_fraction="half"), "validation_fraction", "'half'", ">= 0"),
+    (with_numbers(Heuristic, n_leapfrog=0), "n_leapfrog", "0", ">= 1"),
     ({**TUNE, "budget": Budget(seconds=1), "cost": CostTable()}, "cost", "sghmc", "calibrate"),
 ]
 
@@ -127,7 +132,10 @@ def report_errors():
     raised = []
     for function, arguments, *_ in CASES:
         try:
-            getattr(sgtune, function)(*([] if function == "Budget" else [model]), **arguments)
+            made = {
+                name: value() if isinstance(value, partial) else value for name, value in arguments.items()
+            }
+            getattr(sgtune, function)(*([] if function == "Budget" else [model]), **made)
             raised.append((None, "accepted"))
         except Exception as error:
             raised.append((isinstance(error, InputError), f"{error}"))

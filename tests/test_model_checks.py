@@ -81,6 +81,16 @@ def test_an_integer_leaf_in_a_position_is_refused():
         init=lambda key: {"mean": 0.0, "count": jnp.zeros((), int)},
     )
     assert re.fullmatch("init: 'count' of model 'm' has dtype int32, .*", found)
+    found = refusal(init=lambda key: jnp.zeros(2, jnp.bfloat16))
+    assert re.fullmatch("init: 'the position' of model 'm' has dtype bfloat16, .*float32.*", found)
+
+
+def test_a_flat_prior_is_0_and_a_likelihood_is_no_tuple():
+    flat = model_of(log_prior=lambda position: 0)
+    chain = sample(flat, "sgld-cv", step_size=1e-4, batch_size=10, budget=Budget(steps=5))
+    assert np.isfinite(chain.draws).all()
+    found = refusal(log_likelihood=lambda p, rows: (log_likelihood(p, rows), 0.0))
+    assert re.fullmatch(r"log_likelihood: model 'm' gives \(.*; it must give one value per datum", found)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +110,10 @@ def test_an_integer_leaf_in_a_position_is_refused():
         (pd.Series(["a", None] * (N // 2), dtype="category"), "data: 'y' has missing values .* in 20 of 40"),
         (pd.Series([1, None] * (N // 2), dtype="Int64"), "data: 'y' has missing values .* in 20 of 40"),
         (pd.Series(["a"] * N), "data: 'y' has dtype "),
+        (
+            jnp.where(np.arange(N) < 3, jnp.nan, Y).astype(jnp.bfloat16),
+            "data: 'y' has missing values .* in 3 of 40",
+        ),
     ],
 )
 def test_a_column_that_is_no_float32_number_is_named(column, line):
@@ -135,7 +149,8 @@ def test_frames_are_dicts_of_their_columns():
     model = model_of(frame[["x", "count"]], log_likelihood=lambda p, rows: rows["x"] * p[0] + rows["count"])
     assert model.n_data == N
     twice = pd.concat([frame[["x"]], frame[["x"]]], axis=1)
-    assert re.fullmatch("data: columns .* names must differ.*", refusal(twice))
+    for same in (twice, frame[["x", "count"]].set_axis([1, "1"], axis=1)):
+        assert re.fullmatch("data: columns .* names must differ.*", refusal(same))
 
 
 def test_shuffled_rows_keep_their_numbers():
@@ -151,7 +166,13 @@ def test_shuffled_rows_keep_their_numbers():
 def test_chains_run_in_float32_under_x64(sampler):
     leapfrogs = {"n_leapfrog": 3} if sampler == "sghmc-cv" else {}
     with jax.enable_x64(True):
-        model = model_of({"x": X.astype(np.float64), "y": Y.astype(np.float64)})
+        start = {"init": lambda key: {"w": [0.0, 0.0]}} if sampler == "ccadl" else {}
+        if start:
+            start |= {"log_prior": lambda p: -0.5 * (p["w"][0] ** 2 + p["w"][1] ** 2)}
+            start |= {
+                "log_likelihood": lambda p, rows: -0.5 * (rows["y"] - rows["x"] @ jnp.stack(p["w"])) ** 2
+            }
+        model = model_of({"x": X.astype(np.float64), "y": Y.astype(np.float64)}, **start)
         leaves = jax.tree.leaves((model.data, model.position_shape))
         assert {leaf.dtype.name for leaf in leaves} == {"float32"}
         chain = sample(model, sampler, step_size=1e-4, batch_size=10, budget=Budget(steps=20), **leapfrogs)

@@ -12,7 +12,7 @@ import sgtune
 from sgtune import Budget
 from sgtune.support import progress
 from sgtune.support.progress import progress_bar, tracked
-from sgtune.tuning import Settings
+from sgtune.tuning import Grid, Halving
 
 NORMAL = gaussian_model(np.eye(2), np.zeros(2))
 ARM = {"step_size": 0.1, "batch_size": 4, "budget": Budget(steps=5_000)}
@@ -62,8 +62,8 @@ def test_a_bar_counts_all_steps_of_a_chain(bars):
 
 
 def test_a_bar_of_a_race_ends_at_its_budget(bars):
-    settings = Settings(log10_step_sizes=(-3.0, -2.5, -2.0, -1.5), batch_fractions=(0.5, 1.0))
-    result = sgtune.tune(NORMAL, "sgld", budget=Budget(steps=60), settings=settings, rounds=1)
+    tuner = Halving(grid=Grid((-3.0, -2.5, -2.0, -1.5), batch_fractions=(0.5, 1.0)))
+    result = sgtune.tune(NORMAL, "sgld", budget=Budget(steps=60), tuner=tuner, rounds=1)
     (race,) = [bar for bar in bars if bar[0].startswith("race 1")]
     assert race[2] == pytest.approx(race[1], rel=0.02)
     assert race[2] == result.steps

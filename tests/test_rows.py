@@ -383,6 +383,12 @@ def test_values_that_32_bits_do_not_hold_are_refused(arrays):
         model_of(RowSource({**arrays, "y": np.arange(N) + 2**40}))
 
 
+def test_rows_of_16_bits_have_a_checksum(arrays):
+    half = {**arrays, "x": arrays["x"].astype(jnp.bfloat16)}
+    one, other = (model_of(RowSource(half)).checksum for _ in range(2))
+    assert one == other != model_of(RowSource(arrays)).checksum
+
+
 def test_data_in_a_source_are_no_arrays(in_files):
     with pytest.raises(InputError, match="data: 'x' of the rows of a source is not allowed"):
         in_files.data["x"]

@@ -193,10 +193,18 @@ def no_gradient(rng_key, position):
     return position
 
 
+def kernel_without_noise(rng_key, position, gradient_fn, minibatch, step_size):
+    return position
+
+
 FORM = "it must be or build (rng_key, position, gradient_fn, minibatch, step_size, ...) -> position, with no more"
 OF_DENSITY = "with no more of a density than gradients"
 CASES = [
     ({"kernel": 3}, "kernel: 3 is not allowed"),
+    (
+        {"kernel": lambda: functools.partial(kernel_without_noise)},
+        "name: None is not allowed for functools.partial",
+    ),
     ({"kernel": lambda: blackjax.sgld(gradient)}, "kernel: it has a gradient already"),
     (
         {"kernel": lambda: blackjax.csgld},

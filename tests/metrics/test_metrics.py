@@ -1,11 +1,13 @@
 """Metrics of predictions against naive loops and cases by hand; streaming averages of predictions."""
 
+from collections import OrderedDict
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from predictive_models import random_draws, small_network, small_pmf
-from small_models import gaussian_model, small_logistic_model
+from small_models import gaussian_model, model_of_prior, small_logistic_model
 
 from sgtune import InputError, metrics
 from sgtune.metrics import averages
@@ -141,6 +143,10 @@ def test_sd_errors_by_block_see_their_own_parameters_only():
         errors = metrics.relative_sd_error_by_block(model, factor * reference, reference)
         assert errors == pytest.approx({name: float(name == block) for name in sizes})
     assert metrics.position_blocks(small_logistic_model()) == {}
+    # JAX sorts the keys of a dict, and leaves those of an ordered one as they are.
+    nested = OrderedDict(b=np.zeros(2), a={"d": np.zeros(1), "c": np.zeros(2)})
+    ordered = model_of_prior(lambda position: 0.0, nested)
+    assert metrics.position_blocks(ordered) == {"b": slice(0, 2), "a": slice(2, 5)}
 
 
 MODELS = {"logistic": small_logistic_model, "pmf": small_pmf, "network": small_network}

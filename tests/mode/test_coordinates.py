@@ -14,6 +14,7 @@ from sgtune.mode.curvature import laplace_scale, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model.positions import unflatten
 from sgtune.model.posterior import density_of, log_posterior, negative_hessian, scores
+from sgtune.support.errors import DataError
 from sgtune.theory.laplace import laplace_of
 from sgtune.tuning import AllDivergedError
 
@@ -131,6 +132,11 @@ def test_a_preconditioner_is_its_numbers_and_is_saved_as_arrays(tmp_path):
     np.savez(tmp_path / "q.npz", centre=np.zeros(D))
     with pytest.raises(InputError, match=r"q\.npz.* must have centre, factor and start"):
         Preconditioner.load(tmp_path / "q.npz")
+    for name, faulty in (("p", other.save), ("one.npy", Preconditioner.load)):
+        np.save(tmp_path / "one.npy", np.zeros(D))
+        with pytest.raises(DataError, match=rf"{name}.*npz"):
+            faulty(tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"p.npz", "q.npz", "one.npy"}
     with pytest.raises(ValueError, match="read-only"):
         one.factor[0, 0] = 2.0
 

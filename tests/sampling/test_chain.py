@@ -1,5 +1,6 @@
 """The kept draws of a chain: few, evenly spaced, in bounded memory, and its last position; and several chains."""
 
+from collections import OrderedDict
 from dataclasses import replace
 from functools import cache
 
@@ -11,6 +12,7 @@ import pytest
 from small_models import gaussian_model, model_of_prior
 
 from sgtune import Budget, Chain, Chains, InputError, define_model, sample
+from sgtune.model.derived import localise
 from sgtune.sampling import chain as chain_module
 from sgtune.support.errors import DataError
 
@@ -164,6 +166,24 @@ def test_starts_are_one_for_all_or_one_for_each():
     jax.tree.map(lambda one, other: np.testing.assert_allclose(one[:, 0], other, atol=1e-5), found, starts)
 
 
+def test_a_start_whose_leaves_are_in_another_order_is_refused():
+    """An ordered dict equals a dict of the same entries, but is not sorted when it is flattened."""
+    start = {"a": jnp.zeros(2), "b": jnp.zeros(2)}
+    tree = model_of_prior(lambda p: -0.5 * jnp.sum(p["a"] ** 2 + p["b"] ** 2), start, "tree")
+    still = {"step_size": 1e-20, "batch_size": 4, "budget": Budget(steps=1)}
+    other = OrderedDict(b=np.ones(2), a=np.zeros(2))
+    several = jax.tree.map(lambda leaf: np.stack([leaf] * 3), other)
+    for options in (
+        {"position": other},
+        {"position": other, "chains": 3},
+        {"position": several, "chains": 3},
+    ):
+        with pytest.raises(InputError, match=r"^position: shape OrderedDict.* is not allowed"):
+            sample(tree, "sgld", **still, **options)
+    with pytest.raises(InputError, match=r"^around: shape OrderedDict.* is not allowed"):
+        localise(tree, other, 1.0)
+
+
 def test_a_loaded_chain_is_the_same(tmp_path):
     chain = count(Budget(steps=200), 20, dimension=2)
     chain = replace(chain, clock=[(0.5, 100), (1.0, 200)], statistics={"acceptance_rate": float("nan")})
@@ -181,6 +201,17 @@ def test_a_loaded_chain_is_the_same(tmp_path):
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(DataError, match=r"chain\.npz: not a readable"):
         Chain.load(path, model)
+
+
+def test_the_arm_of_a_chain_has_all_numbers_that_were_given():
+    model, numbers = (
+        gaussian_model(np.eye(2), [0.0, 0.0]),
+        {"step_size": 0.01, "batch_size": 4, "friction": 0.5},
+    )
+    chain = sample(model, "sgnht", **numbers, budget=Budget(steps=20))
+    assert dict(chain.arm) == numbers
+    again = sample(model, "sgnht", **chain.arm, budget=Budget(steps=20))
+    np.testing.assert_array_equal(again.draws, chain.draws)
 
 
 def test_traces_are_of_the_worst_parameters():

@@ -12,7 +12,7 @@ from sgtune.sampling import lockstep
 from sgtune.sampling.lockstep import compiled_programs
 from sgtune.support import machine
 from sgtune.support.machine import compile_seconds
-from sgtune.tuning import Settings
+from sgtune.tuning import Grid, Halving
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def test_a_second_counts_once_and_only_within_the_interval(monkeypatch, spans, s
 def test_a_second_tune_finds_the_programs_of_the_first():
     """The second run compiles nothing, and reports the compile time of the shared programs."""
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
-    settings = Settings(log10_step_sizes=(-2.0, -3.0, -4.0, -5.0), batch_fractions=(1.0,), pruning_rate=2)
+    tuner = Halving(pruning_rate=2, grid=Grid((-2.0, -3.0, -4.0, -5.0), batch_fractions=(1.0,)))
     before = compiled_programs()
 
     def run():
-        return tune(model, "sgld", budget=Budget(steps=50), settings=settings).seconds
+        return tune(model, "sgld", budget=Budget(steps=50), tuner=tuner).seconds
 
     first, second = run(), run()
     for seconds in (first, second):

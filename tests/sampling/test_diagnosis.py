@@ -208,6 +208,22 @@ def test_draws_of_density_zero_and_draws_that_are_not_finite_are_counted():
     assert diagnosis.n_draws == 400
 
 
+def test_draws_at_which_neither_density_nor_score_is_a_number_are_counted():
+    model = model_of_prior(lambda p: -0.5 * jnp.sqrt(p) ** 2, jnp.ones(()), "roots")
+    draws = np.random.default_rng(0).exponential(2.0, 500)
+    draws[::2] *= -1
+    diagnosis = diagnose(model, draws[:, None])
+    assert diagnosis.impossible == pytest.approx(0.5, abs=0.1)
+    assert [line.partition(":")[0] for line in diagnosis.warnings][:1] == ["impossible"]
+
+
+def test_many_chains_do_not_make_a_check_dearer():
+    model = small_logistic_model(n_data=20_000)
+    draws = np.random.default_rng(0).standard_normal((40, 100, model.dimension))
+    for most in (2_000_000, 30_000_000):
+        assert diagnose(model, draws, most_terms=most).data_terms <= most
+
+
 def test_a_chain_that_died_is_left_out_and_chains_that_disagree_are_slow():
     draws = np.stack([exact(300, 1), exact(300, 2), np.full((300, D), np.nan)])
     diagnosis = diagnose(correlated_model(), draws)

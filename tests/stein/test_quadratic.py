@@ -27,7 +27,7 @@ from sgtune.stein.mean_errors import mean_error
     ],
 )
 def test_bias_stays_and_variance_falls(arguments, expected):
-    assert quadratic.foreseen(**({"least": 0.0} | arguments)) == pytest.approx(expected)
+    assert quadratic.square_at_horizon(**({"least": 0.0} | arguments)) == pytest.approx(expected)
 
 
 def test_scores_of_kernels_add_the_standard_error_of_the_bias():
@@ -38,7 +38,7 @@ def test_scores_of_kernels_add_the_standard_error_of_the_bias():
     )
     square, (bias, error) = quadratic.mean_square(stretches, 50), quadratic.squared_bias(stretches)
     assert 0 < error < np.inf
-    expected = quadratic.foreseen(square, bias, error, least=4 / 50, share=0.3) + error
+    expected = quadratic.square_at_horizon(square, bias, error, least=4 / 50, share=0.3) + error
     assert quadratic.horizon_score(stretches, 50, 0.3) == pytest.approx(expected)
     single = stretches._replace(counts=np.array([50, 0, 0, 0, 0]))
     assert quadratic.horizon_score(single, 50, 0.3) == quadratic.mean_square(single, 50)

@@ -43,8 +43,8 @@ def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=2_000)
     chain = sgtune.sample(model, "toy-cv", step_size=0.01, batch_size=400, budget=Budget(steps=200))
     assert np.isfinite(chain.positions).all()
-    two_arms = tuning.Settings(log10_step_sizes=(-2, -3), batch_fractions=(0.1,))
-    assert sgtune.tune(model, "toy", budget=Budget(steps=20), settings=two_arms).best.step_size > 0
+    two_arms = tuning.Halving(grid=tuning.Grid((-2, -3), batch_fractions=(0.1,)))
+    assert sgtune.tune(model, "toy", budget=Budget(steps=20), tuner=two_arms).best.step_size > 0
     assert ("logistic", "toy-cv", "grid") in studied(valid(samplers=["toy-cv"]))
 
 

@@ -11,8 +11,9 @@ from config_files import valid
 from matplotlib.figure import Figure
 
 from sgtune.study.report.artifact import Artifact
+from sgtune.study.report.labels import METRICS
 from sgtune.study.report.publish import read_captions
-from sgtune.study.report.table import Caption, Cell, frame_of
+from sgtune.study.report.table import KNOWN, Caption, Cell, frame_of
 from sgtune.study.studies import (
     MAIN,
     STUDIES,
@@ -37,6 +38,14 @@ def test_names_and_titles_are_unique_over_all_studies():
     assert len({find(name).about.title for name in NAMES}) == len(NAMES)
     with pytest.raises(InputError, match="artifact: 'regert' is not known \\(did you mean 'regret'"):
         find("regert")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_no_name_of_a_study_prints_another_for_what_all_studies_know(study):
+    own = STUDIES[study].names
+    for known in (*KNOWN.values(), {name: metric.label for name, metric in METRICS.items()}):
+        both = own.keys() & known
+        assert {name: own[name] for name in both} == {name: known[name] for name in both}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,6 +81,14 @@ def test_a_run_makes_what_it_has_something_to_show_of():
     assert {"table2", "table7", "table8", "figure4", "regret", "published_comparison"} <= pmf
     # Of other models, of theory's arms, and against a reference.
     assert not {"table1", "figure5", "ood", "theory", "reference", "xi_by_block", "widths"} & pmf
+    # Without any of their results.
+    few = run_of(
+        valid(models=["pmf"], posteriors__models=[], reference__nuts=False, regret__prediction_draws=9)
+    )
+    assert set(few["adam_mcmc"]) == {name for name in everything["adam_mcmc"] if find(name).about.needs == ()}
+    assert set(everything["posteriors"]) - set(few["posteriors"]) == {"preconditioned"}
+    assert few["audit"] == ["claims"]
+    assert "defects" not in run_of(valid(audit__samplers=[]))["audit"]
     assert files_of(valid(run="mine"), "ccadl")[0].startswith("results/mine/ccadl/tables/")
 
 

@@ -6,13 +6,13 @@ import pickle
 import jax
 import numpy as np
 import pytest
-from small_models import check_rungs, small_logistic_model, tune, without_doubts
+from small_models import check_rungs, on_grid, small_logistic_model, tune, without_doubts
 
 from sgtune import Arm, Budget, InputError
 from sgtune.sampling.arm import shape_of
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
 from sgtune.support.randomness import named_key
-from sgtune.tuning import Settings, make_arms
+from sgtune.tuning import Grid, make_arms
 
 N_DATA, FEW = 500, 100
 FRICTIONS = (0.01, 0.05, 0.2)
@@ -91,8 +91,8 @@ def test_frictions_of_a_grid_share_one_program_and_the_winners_is_used(model, sa
     """Every traced axis, not only the step size, differs between chains: draws equal those of each arm alone."""
     monkeypatch.setattr("sgtune.sampling.lockstep._compiled", {})  # another test may have compiled it
     before, grid = compiled_programs(), {"batch_fractions": (FEW / N_DATA,), "n_leapfrogs": (2,)}
-    settings = Settings((-2.0, -3.0), **grid, hyperparameters={"friction": FRICTIONS})
-    result = tune(model, sampler, tuner="grid-ksd", budget=Budget(steps=40), settings=settings, seed=3)
+    tuner = on_grid("grid-ksd", Grid((-2.0, -3.0), **grid, hyperparameters={"friction": FRICTIONS}))
+    result = tune(model, sampler, tuner=tuner, budget=Budget(steps=40), seed=3)
     assert len(compiled_programs() - before) == 1
     columns = ["rung", "step_size", "batch_size", "n_leapfrog", "friction", "steps"]
     assert list(result.rungs)[:6] == columns
@@ -122,15 +122,17 @@ def test_the_default_grid_fits_the_data(n_data, fractions):
 
 
 def test_the_default_grid_warns_of_dropped_batch_sizes_and_a_users_grid_is_kept(model):
-    def tuned(tuner, **grid):
-        settings = Settings(log10_step_sizes=(-3.0, -4.0, -5.0), **grid)
-        return tune(model, "sgld", tuner=tuner, budget=Budget(steps=10), settings=settings)
+    def tuned(tuner, sampler="sgld", **grid):
+        own = on_grid(tuner, Grid((-3.0, -4.0, -5.0), **grid))
+        return tune(model, sampler, tuner=own, budget=Budget(steps=10))
 
     result, omitted = tuned("mamba-ksd"), "batch_fractions: the default grid omits 0.01, 0.001"
     assert set(result.rungs["batch_size"]) == {50, 500}
     assert without_doubts(result) == [f"{omitted}: a batch would have fewer than 10 of the 500 rows"]
     result = tuned("mamba-ksd", batch_fractions=(0.1, 0.01))
     assert set(result.rungs["batch_size"]) == {5, 50}
+    # The grid of a sampler that needs all data has one batch size, and drops nothing.
+    assert not any("omits" in line for line in tuned("mamba-ksd", "mala").warnings)
     # Grid search at one batch size drops nothing.
     assert without_doubts(result) == without_doubts(tuned("grid")) == []
     with pytest.raises(InputError, match=r"^batch_fraction: 0\.001 of N=500 rows leaves none"):

@@ -14,9 +14,9 @@ from sgtune.model.positions import flatten
 from sgtune.model.posterior import scores
 from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.quadratic import stretch_of
-from sgtune.theory.laplace import directions_of
+from sgtune.theory.laplace import laplace_of
 from sgtune.theory.linear import expected_errors
-from sgtune.tuning import AllDivergedError, Grid, Halving, Settings, Theory, foresight, horizon
+from sgtune.tuning import AllDivergedError, Grid, Halving, Theory, foresight, horizon
 from sgtune.tuning.horizon import ESCAPED, FORESIGHT, at_horizon, horizon_metric, mean_virial
 from sgtune.tuning.judges import ArmDraws
 
@@ -61,7 +61,7 @@ def errors_of(model, result, n_steps):
     """The theoretical errors of all arms, and of the chosen arm."""
     first = result.rungs[result.rungs["rung"] == 1]
     arms = [Arm(row.step_size, row.batch_size) for row in first.itertuples()]
-    errors = expected_errors("sgld", arms, directions_of(model), [n_steps] * len(arms))
+    errors = expected_errors("sgld", arms, laplace_of(model).directions, [n_steps] * len(arms))
     return errors, errors[arms.index(result.best)]
 
 
@@ -217,7 +217,7 @@ def test_it_chooses_the_arm_with_the_smallest_expected_error(regression):
     table = result.rungs
     assert (len(table), result.steps, result.tuner) == (12, 0, "theory")
     arms = [Arm(row.step_size, row.batch_size) for row in table.itertuples()]
-    foreseen = expected_errors("sgld", arms, directions_of(regression), [1_000] * 12)
+    foreseen = expected_errors("sgld", arms, laplace_of(regression).directions, [1_000] * 12)
     np.testing.assert_allclose(table["discrepancy"].astype(float).fillna(np.inf), foreseen)
     assert result.best == arms[np.argmin(foreseen)]
     assert set(table["reason"]) == {"", "unstable", "higher value than the survivors"}
@@ -237,24 +237,24 @@ def test_the_horizon_is_what_the_budget_buys(regression):
     assert short.best.step_size > long.best.step_size
     arms = [Arm(row.step_size, row.batch_size) for row in short.rungs.itertuples()]
     steps = [{100: 10, 10: 100}[arm.batch_size] for arm in arms]
-    foreseen = expected_errors("sgld-cv", arms, directions_of(regression), steps)
+    foreseen = expected_errors("sgld-cv", arms, laplace_of(regression).directions, steps)
     np.testing.assert_allclose(short.rungs["discrepancy"].astype(float).fillna(np.inf), foreseen)
 
 
 def test_no_stable_arm_is_an_error_with_a_table_and_bad_input_is_one_line(regression):
     def refused(error, match, sampler="sgld", **options):
         with pytest.raises(error, match=match) as raised:
-            tune(regression, sampler, tuner="theory", **options)
+            tune(regression, sampler, **{"tuner": "theory", **options})
         return raised.value
 
-    settings = Settings(log10_step_sizes=(0.0, -1.0), batch_fractions=(1.0,))
+    tuner = Theory(grid=Grid(log10_step_sizes=(0.0, -1.0), batch_fractions=(1.0,)))
     line = "all 2 arms of sgnht are unstable by the theory"
-    result = refused(AllDivergedError, line, "sgnht", budget=Budget(steps=10), settings=settings).result
+    result = refused(AllDivergedError, line, "sgnht", budget=Budget(steps=10), tuner=tuner).result
     assert result.best is None
     assert list(result.rungs["reason"]) == ["unstable"] * 2
     seconds = {"budget": Budget(seconds=1.0)}
     refused(InputError, r"^sampler: 'mala' is not known to the theory", "mala")
-    refused(InputError, r"^clock: 'wall' is not allowed", settings=Settings(clock="wall"), **seconds)
+    refused(InputError, r"^clock: 'wall' is not allowed", tuner=Theory(clock="wall"), **seconds)
     refused(InputError, r"^cost: the table has no entry", cost=CostTable(), **seconds)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_models import gaussian_model, small_logistic_model, tune
+from small_models import gaussian_model, on_grid, small_logistic_model, tune
 
 import sgtune
 from sgtune import Budget, CostTable, InputError, sample
@@ -13,7 +13,6 @@ from sgtune.tuning import (
     GridSearch,
     Halving,
     Heuristic,
-    Settings,
     Theory,
     acceptance,
     at_horizon,
@@ -45,10 +44,10 @@ def model():
 
 
 @pytest.mark.parametrize("name", SHORT_FOR)
-def test_a_tuner_as_an_object_decides_as_its_name(model, name):
+def test_a_tuner_as_an_object_decides_as_the_one_of_its_name(model, name):
     budget = Budget(steps=60) if name in ("grid", "heuristic") else Budget(seconds=0.002)
     options = {"budget": budget, "cost": COST, "seed": 4}
-    by_name = tune(model, "sgld-cv", tuner=name, settings=Settings(**AXES), **options)
+    by_name = tune(model, "sgld-cv", tuner=on_grid(name, GRID), **options)
     as_object = tune(model, "sgld-cv", tuner=SHORT_FOR[name], **options)
     assert as_object.best == by_name.best
     assert as_object.rows == by_name.rows
@@ -75,13 +74,10 @@ SGLD, CV = SAMPLERS["sgld"], ESTIMATORS["cv"]
         (lambda: published_name(SGLD._replace(has_leapfrog=True)), r"^sampler: .*must be one of .*: sgld, "),
         (lambda: published_name("sgld-cv", CV), r"^sampler: 'sgld-cv' is not allowed with a gradient"),
         (lambda: Halving(judge="ksd"), "^judge: .* is not allowed; it must be a Judge"),
+        (lambda: GridSearch(judge=None), "^judge: None is not allowed; it must be a Judge"),
         (lambda: Theory(grid=(-3, -4)), "^grid: .* is not allowed; it must be a Grid"),
         (lambda: stein("kds"), r"^discrepancy: 'kds' .*did you mean 'ksd'"),
         (lambda: predictive("acuracy"), r"^name: 'acuracy' .*did you mean 'accuracy'"),
-        (
-            lambda: tune(gaussian_model([[1.0]], [0.0]), "sgld", tuner=Halving(), settings=Settings()),
-            r"^settings: given, but Halving has its own",
-        ),
     ],
 )
 def test_bad_objects_get_one_line(call, words):

@@ -11,13 +11,13 @@ from small_models import gaussian_model, small_logistic_model
 from sgtune import Budget, TuningResult, tune
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import read_npz
-from sgtune.tuning import AllDivergedError, Settings
+from sgtune.tuning import AllDivergedError, Grid, Halving
 
 matplotlib.use("Agg")
 pytestmark = pytest.mark.optimised
 
-SETTINGS = Settings(log10_step_sizes=(-1.5, -1.0, -0.5), batch_fractions=(0.1,))
-RACE = {"budget": Budget(steps=100), "horizon": Budget(steps=2_000), "rounds": 1, "settings": SETTINGS}
+TUNER = Halving(grid=Grid((-1.5, -1.0, -0.5), batch_fractions=(0.1,)))
+RACE = {"budget": Budget(steps=100), "horizon": Budget(steps=2_000), "rounds": 1, "tuner": TUNER}
 
 
 @pytest.fixture(scope="module")
@@ -83,21 +83,23 @@ def test_files_that_are_not_of_a_result_are_refused_by_name(model, result, tmp_p
 
 
 def test_a_result_without_a_winner_is_saved(tmp_path):
-    settings = Settings(log10_step_sizes=(3.0, 4.0), batch_fractions=(1.0,))
-    options = {"preconditioner": "none", "budget": Budget(steps=100), "settings": settings}
+    tuner = Halving(grid=Grid((3.0, 4.0), batch_fractions=(1.0,)))
+    options = {"preconditioner": "none", "budget": Budget(steps=100), "tuner": tuner}
     with pytest.raises(AllDivergedError) as caught:
         tune(gaussian_model(np.eye(2), np.zeros(2)), "sgld", **options)
     caught.value.result.save(tmp_path / "none.npz")
     loaded = TuningResult.load(tmp_path / "none.npz")
     assert loaded.best is None
+    with pytest.raises(InputError, match=r"^best: None is not allowed"):
+        caught.value.result.sample()
     assert loaded.rows == caught.value.result.rows
 
 
 def test_the_planned_run_is_checked_in_the_users_coordinates():
     """A step size that is right for no direction: the parameters by their own names are too wide."""
     model = gaussian_model(np.linalg.inv([[4.0, 1.9], [1.9, 1.0]]), np.array([3.0, -1.0]))
-    settings = Settings(log10_step_sizes=(0.176,), batch_fractions=(1.0,))
-    options = {"budget": Budget(steps=200), "rounds": 1, "settings": settings}
+    tuner = Halving(grid=Grid((0.176,), batch_fractions=(1.0,)))
+    options = {"budget": Budget(steps=200), "rounds": 1, "tuner": tuner}
     tuned = tune(model, "sgld", **options, preconditioner="laplace")
     with pytest.warns(UserWarning, match="too wide") as caught:
         chain = tuned.sample(Budget(steps=4_000))

@@ -8,16 +8,17 @@ from posteriors_of_users import case, moments_of, moments_of_groups
 from small_models import small_logistic_model
 
 import sgtune
-from sgtune import Budget, InputError, Preconditioner, tune
+from sgtune import Arm, Budget, InputError, Preconditioner, tune
 from sgtune.mode import find
 from sgtune.mode.coordinates import laplace_preconditioner, precondition
 from sgtune.mode.curvature import laplace_sd
 from sgtune.mode.find import N_DRAWS, departure
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.tuning import Grid, Halving, Settings, halving_schedule, make_arms, rounds
+from sgtune.tuning import Grid, Halving, halving_schedule, make_arms, rounds
 from sgtune.tuning.foresight import HOPELESS, promising
 from sgtune.tuning.grid import fitted_step_sizes
-from sgtune.tuning.rounds import Pilot, recentred, run_pilot
+from sgtune.tuning.rounds import Pilot, recentred, run_pilot, shrunk
+from sgtune.tuning.tune import _doubts
 
 R, HORIZON = Budget(gradients=20_000), Budget(gradients=200_000)
 
@@ -285,7 +286,7 @@ def test_theory_says_where_scores_are_not_a_gaussians():
 def test_a_grid_of_dead_arms_moves_down_two_decades(raw):
     too_long = 300 * laplace_preconditioner(raw).factor
     result = tune(raw, "sgld-cv", budget=R, horizon=HORIZON, preconditioner=too_long, rounds=1)
-    assert sum("step sizes of a hundredth" in line for line in result.warnings) == 2
+    assert sum("run again with 0.01 times their step sizes" in line for line in result.warnings) == 2
     assert list(result.rungs["race"].unique()) == [1, 2, 3]
     assert result.best.step_size < 2e-4
     assert np.isfinite(result.sample(check=False).draws).all()
@@ -311,14 +312,28 @@ def test_races_share_the_budget_of_three_though_the_first_is_dead_after_a_rung(r
     assert ran.sum() <= 3 * halving_schedule(9, 3, 20_000).total
 
 
+def test_what_a_pilot_shows_does_not_depend_on_earlier_ones():
+    model = precondition(
+        small_logistic_model(n_data=40_000, dimension=3, seed=5), Preconditioner(np.zeros(3), np.ones(3))
+    )
+    draws = 0.01 * np.random.default_rng(0).standard_normal((50, 3)).astype(np.float32)
+    (first, terms), (again, same) = (rounds.mean_hessian(model, draws, 400_000, 1) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert terms == same
+
+
+def test_an_arm_that_shrank_beside_its_own_numbers_has_no_neighbours_in_its_grid():
+    arms = [Arm(10.0**-i, 10, noise_sd=0.1) for i in (1, 2, 3)]
+    assert _doubts("adam-mcmc", arms, arms[0], None) != []
+    assert _doubts("adam-mcmc", arms, shrunk(arms[0], 0.1), None) == []
+
+
 def test_doubts_are_lines_that_say_what_to_change():
     model = small_logistic_model(n_data=1_000, dimension=3, seed=5)
 
     def warnings_of(log10_step_sizes, **options):
-        settings = Settings(log10_step_sizes=log10_step_sizes, batch_fractions=(0.1,))
-        return tune(
-            model, "sgld-cv", settings=settings, budget=Budget(steps=500), rounds=1, **options
-        ).warnings
+        tuner = Halving(grid=Grid(log10_step_sizes, batch_fractions=(0.1,)))
+        return tune(model, "sgld-cv", tuner=tuner, budget=Budget(steps=500), rounds=1, **options).warnings
 
     assert any("is the largest of its grid" in line for line in warnings_of((-4.0, -5.0, -6.0)))
     assert any(

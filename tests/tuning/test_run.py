@@ -6,23 +6,23 @@ from small_models import gaussian_model, mixture_model
 
 import sgtune
 from sgtune import Budget, tune_and_sample
-from sgtune.tuning import Settings
+from sgtune.tuning import Grid, Halving
 
-SETTINGS = Settings(log10_step_sizes=(-0.5, -1.0, -2.0), batch_fractions=(0.1,))
+TUNER = Halving(grid=Grid((-0.5, -1.0, -2.0), batch_fractions=(0.1,)))
 STEPS = 2_000
 
 
 @pytest.fixture(scope="module")
 def run():
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
-    return tune_and_sample(model, "sgld-cv", budget=Budget(steps=STEPS), chains=3, settings=SETTINGS, seed=4)
+    return tune_and_sample(model, "sgld-cv", budget=Budget(steps=STEPS), chains=3, tuner=TUNER, seed=4)
 
 
 def test_the_run_is_what_tuning_and_sampling_give_one_after_the_other(run):
     """The longest arm of the race has a tenth of a chain's budget, and the horizon is that of one chain."""
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
     budgets = {"budget": Budget(steps=STEPS // 10), "horizon": Budget(steps=STEPS)}
-    tuned = sgtune.tune(model, "sgld-cv", **budgets, settings=SETTINGS, seed=4, n_starts=3)
+    tuned = sgtune.tune(model, "sgld-cv", **budgets, tuner=TUNER, seed=4, n_starts=3)
     assert isinstance(run.tuning.sample(Budget(steps=5)), sgtune.Chain)
     assert run.tuning.rows == tuned.rows
     assert max(row["steps"] for row in run.tuning.rows) == STEPS // 10

@@ -8,20 +8,14 @@ import json
 from pathlib import Path
 
 import pytest
-from small_models import small_logistic_model
+from small_models import on_grid, small_logistic_model
 
 from sgtune import Budget, CostTable, tune
-from sgtune.tuning import TUNERS, Settings
+from sgtune.tuning import TUNERS, Grid
 
 STORED = Path(__file__).with_name("stored_races.json")
 SAMPLERS = ("sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv")
-GRID = Settings(
-    log10_step_sizes=(-1.0, -2.0, -3.0, -4.0, -5.0, -6.0),
-    batch_fractions=(1.0, 0.1),
-    n_leapfrogs=(2, 4),
-    batch_fraction=0.1,
-    n_leapfrog=4,
-)
+GRID = Grid((-1.0, -2.0, -3.0, -4.0, -5.0, -6.0), batch_fractions=(1.0, 0.1), n_leapfrogs=(2, 4))
 # A minibatch step costs a tenth of a full-batch step, so that equal seconds buy different numbers of steps.
 COST = CostTable(
     {
@@ -37,9 +31,8 @@ def race(tuner: str, sampler: str) -> dict:
     """The chosen arm, and the survivors of each rung in the order of the grid."""
     model = small_logistic_model(n_data=1_000, dimension=3, seed=5)
     budget = Budget(steps=400) if tuner in ("grid", "heuristic") else Budget(seconds=0.02)
-    result = tune(
-        model, sampler, tuner=tuner, budget=budget, seed=3, cost=COST, settings=GRID, preconditioner="none"
-    )
+    own = on_grid(tuner, GRID, n_leapfrog=4)
+    result = tune(model, sampler, tuner=own, budget=budget, seed=3, cost=COST, preconditioner="none")
     survivors: dict[str, list] = {}
     for row in result.rows:
         if not row["pruned"]:

@@ -8,21 +8,31 @@ from itertools import product
 import numpy as np
 import pytest
 from predictive_models import small_pmf
-from small_models import check_rungs, gaussian_model, small_logistic_model, tune, without_doubts
+from small_models import check_rungs, gaussian_model, on_grid, small_logistic_model, tune, without_doubts
 
 from sgtune import Arm, Budget, CostTable, InputError
 from sgtune.mode.find import N_DRAWS, map_position
 from sgtune.model import Found
 from sgtune.model.derived import hold_out
-from sgtune.tuning import TUNERS, AllDivergedError, Judge, Settings, halving_schedule, make_arms
+from sgtune.tuning import (
+    TUNERS,
+    AllDivergedError,
+    Grid,
+    GridSearch,
+    Halving,
+    Judge,
+    halving_schedule,
+    make_arms,
+    predictive,
+    stein,
+)
+from sgtune.tuning.horizon import SCORE_ROWS
 from sgtune.tuning.judges import Judgement
 
 AHEAD = ("mamba", "mamba-psd", "mamba-ksd-scaled")
 SENSIBLE = (-2.0, -3.0, -4.0)
 PUBLISHED = ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
-SMALL = Settings(
-    log10_step_sizes=(-3.0, -4.0, -5.0), batch_fractions=(0.1,), n_leapfrogs=(2,), batch_fraction=0.1
-)
+SMALL = Grid(log10_step_sizes=(-3.0, -4.0, -5.0), batch_fractions=(0.1,), n_leapfrogs=(2,))
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +48,9 @@ def gaussian():
 @pytest.mark.parametrize(
     ("tuner", "sampler"), [(tuner, PUBLISHED[i % len(PUBLISHED)]) for i, tuner in enumerate(TUNERS)]
 )
-def test_every_tuner_tunes_and_counts_its_work(model, tuner, sampler):
-    result = tune(model, sampler, tuner=tuner, budget=Budget(steps=40), settings=SMALL)
+def test_every_tuner_tunes_and_counts_its_work(model, tuner, sampler, monkeypatch):
+    monkeypatch.setitem(TUNERS, tuner, on_grid(tuner, SMALL))
+    result = tune(model, sampler, tuner=tuner, budget=Budget(steps=40))
     leapfrogs = sampler.startswith("sghmc")
     assert (result.model, result.sampler, result.tuner, result.n_data) == ("logistic", sampler, tuner, 2_000)
     assert result.best.batch_size == 200
@@ -61,7 +72,7 @@ def test_every_tuner_tunes_and_counts_its_work(model, tuner, sampler):
     assert without_doubts(result) == []
     sampling = 3 * 40 * 200 * (2 if leapfrogs else 1) * (2 if sampler.endswith("-cv") else 1)
     # Judges at the horizon use 1,000 rows, at the draw and at the centre; the paper's use a tenth of the data.
-    terms = 2 * SMALL.score_rows if tuner in AHEAD else round(SMALL.score_fraction * 2_000)
+    terms = 2 * SCORE_ROWS if tuner in AHEAD else round(stein().scores["score_fraction"] * 2_000)
     scoring = 0 if TUNERS[tuner].tasks else result.rungs["points"].sum() * terms
     assert result.gradient_evaluations == sampling + scoring
     check_seconds(result.seconds)
@@ -89,7 +100,7 @@ def test_the_papers_budgets_and_grids():
     assert len(make_arms(800_000, "sgnht")) == 56
 
 
-def starts(model, monkeypatch, tuner, settings):
+def starts(model, monkeypatch, tuner):
     """The offsets of the starts from the MAP, seen after ten steps of negligible length, and the result."""
     seen = []
 
@@ -97,31 +108,29 @@ def starts(model, monkeypatch, tuner, settings):
         seen.append(np.stack([arm.points[-1] for arm in arms]))
         return Judgement([1.0] * len(arms), 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], judge=Judge(lambda seed: metric)))
-    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=10), settings=settings)
+    monkeypatch.setitem(TUNERS, "spy", replace(tuner, judge=Judge(lambda seed: metric)))
+    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=10))
     return seen[0] - np.asarray(map_position(model)), result
 
 
 def test_grid_search_starts_around_the_map_and_mamba_at_it(model, monkeypatch):
     """Grid search starts at MAP + N(0, 0.2^2), independently for every arm, and uses 10% batches."""
-    settings = Settings(
-        log10_step_sizes=tuple(np.linspace(-20, -15, 100)), batch_fractions=(0.1,), pruning_rate=101
-    )
-    around, result = starts(model, monkeypatch, "grid", settings)
+    grid = Grid(log10_step_sizes=tuple(np.linspace(-20, -15, 100)), batch_fractions=(0.1,))
+    around, result = starts(model, monkeypatch, GridSearch(grid=grid))
     assert around.shape == (100, 2)
     assert around.std() == pytest.approx(0.2, rel=4.5 / np.sqrt(2 * around.size))
     assert abs(around.mean()) < 4.5 * 0.2 / np.sqrt(around.size)
     assert abs(np.corrcoef(around.T)[0, 1]) < 0.45
     assert set(result.rungs["batch_size"]) == {200}
-    at, _ = starts(model, monkeypatch, "mamba-ksd", settings)
+    at, _ = starts(model, monkeypatch, Halving(pruning_rate=101, grid=grid))
     assert np.abs(at).max() < 1e-5
 
 
 @pytest.mark.parametrize("sampler", ["sgld", "sghmc", "sgnht"])
 def test_diverged_arms_score_none_and_are_named(gaussian, sampler):
     exponents = (9.5, 9.0, 8.5, 8.0, 7.5, 7.0, *SENSIBLE)
-    settings = Settings(log10_step_sizes=exponents, batch_fractions=(1.0,), n_leapfrogs=(3,))
-    result = tune(gaussian, sampler, tuner="mamba-ksd", budget=Budget(steps=300), settings=settings)
+    grid = Grid(log10_step_sizes=exponents, batch_fractions=(1.0,), n_leapfrogs=(3,))
+    result = tune(gaussian, sampler, tuner=Halving(stein("ksd"), grid=grid), budget=Budget(steps=300))
     check_rungs(result)
     assert result.best.step_size <= 1e-2
     diverged = result.rungs[result.rungs["discrepancy"].isna()]
@@ -132,10 +141,10 @@ def test_diverged_arms_score_none_and_are_named(gaussian, sampler):
 @pytest.mark.parametrize("clock", ["calibrated", "wall"])
 def test_all_arms_diverged(gaussian, clock):
     """The error has the records of all arms; of arms without a value, the smallest step sizes survive."""
-    settings = Settings(log10_step_sizes=(9.5, 7.0, 8.0), batch_fractions=(0.5, 1.0), clock=clock)
+    grid = Grid(log10_step_sizes=(9.5, 7.0, 8.0), batch_fractions=(0.5, 1.0))
     budget = Budget(seconds=0.01) if clock == "wall" else Budget(steps=300)
     with pytest.raises(AllDivergedError, match=r"^step_size: all 6 arms .*1e\+07.*smaller[^\n]*$") as caught:
-        tune(gaussian, "sgld", tuner="mamba-ksd", budget=budget, settings=settings)
+        tune(gaussian, "sgld", tuner=Halving(stein("ksd"), grid=grid, clock=clock), budget=budget)
     assert isinstance(caught.value, InputError)
     result = caught.value.result
     assert result.best is None
@@ -151,7 +160,7 @@ def test_all_arms_diverged(gaussian, clock):
 
 
 # R = 0.4 s, 10 arms and K = 2 give T = 2 s, with 0.1 s in the first rung and a third of a second in the second.
-TEN_ARMS = Settings(log10_step_sizes=(-2.0, -2.5, -3.0, -3.5, -4.0), batch_fractions=(1.0, 0.5))
+TEN_ARMS = Grid(log10_step_sizes=(-2.0, -2.5, -3.0, -3.5, -4.0), batch_fractions=(1.0, 0.5))
 
 
 @pytest.mark.parametrize("slower", [0.01, 1, 100])
@@ -162,7 +171,7 @@ def test_every_arm_makes_ten_steps_at_any_cost(gaussian, slower):
     """
     seconds = {8: 5e-3 * slower, 4: 2.5e-3 * slower}
     cost = CostTable({("sgld", n, None): each for n, each in seconds.items()})
-    result = tune(gaussian, "sgld", budget=Budget(seconds=0.4), cost=cost, settings=TEN_ARMS)
+    result = tune(gaussian, "sgld", tuner=Halving(grid=TEN_ARMS), budget=Budget(seconds=0.4), cost=cost)
     check_rungs(result)
     assert result.seconds["nominal"] == pytest.approx(2.0)
     overrun = dict.fromkeys(result.rungs.set_index(["step_size", "batch_size"]).index, 0.0)
@@ -226,9 +235,8 @@ def test_budget_buys_whole_steps():
     assert Budget(seconds=1.0).steps_for(1.1, **cost) == 4
 
 
-GRID = {"log10_step_sizes": (-2.0, -3.0, -4.0, -5.0), "batch_fractions": (1.0, 0.1), "n_leapfrogs": (2,)}
-PLAIN = Settings(**GRID, pruning_rate=2)
-HELD = replace(PLAIN, validation_fraction=0.1)
+GRID = Grid((-2.0, -3.0, -4.0, -5.0), (1.0, 0.1), n_leapfrogs=(2,))
+HELD = GridSearch(grid=GRID, validation_fraction=0.1)
 SIZES = {2_000: 1_800, 200: 180, 450: 405, 45: 40, 500: 450, 50: 45}
 
 
@@ -250,14 +258,15 @@ def on_fewer(rows):
 def test_the_race_equals_a_race_of_the_model_without_the_rows(model, tuner, sampler, budget):
     """Chains start at the mode without the held-out rows; costs and records have the batch sizes of all rows."""
     held = hold_out(model, 0.1)
-    settings = replace(PLAIN, batch_fractions=(1.0,)) if sampler == "mala" else PLAIN
+    grid = replace(GRID, batch_fractions=(1.0,)) if sampler == "mala" else GRID
+    plain = on_grid(tuner, grid, pruning_rate=2)
     leapfrogs = 2 if sampler.startswith("sghmc") else None
     seconds = {2_000: 1e-3, 200: 2e-4}
     cost = CostTable({(sampler, size, leapfrogs): each for size, each in seconds.items()})
     of_held = CostTable({(sampler, SIZES[size], leapfrogs): each for size, each in seconds.items()})
-    options = {"tuner": tuner, "budget": budget, "seed": 3}
-    found = tune(model, sampler, cost=cost, settings=replace(settings, validation_fraction=0.1), **options)
-    wanted = tune(held, sampler, cost=of_held, settings=settings, **options)
+    options = {"budget": budget, "seed": 3}
+    found = tune(model, sampler, cost=cost, tuner=replace(plain, validation_fraction=0.1), **options)
+    wanted = tune(held, sampler, cost=of_held, tuner=plain, **options)
     assert on_fewer(found.rows) == wanted.rows
     assert on_fewer([found.best.to_record()]) == [wanted.best.to_record()]
     assert (found.steps, found.gradient_evaluations) == (wanted.steps, wanted.gradient_evaluations)
@@ -270,23 +279,23 @@ def test_the_test_set_is_not_used(make):
     """The race is the same with a wrong test set or none, but differs from a race that is judged by the test set."""
     model = make()
     wrong = {**model.test_data, "targets": 1 - model.test_data["targets"]}
-    options = {"tuner": "grid", "budget": Budget(steps=20)}
+    budget = Budget(steps=20)
     first, *others = (
-        tune(replace(model, test_data=test_data, found=Found()), "sgld", settings=HELD, **options)
+        tune(replace(model, test_data=test_data, found=Found()), "sgld", tuner=HELD, budget=budget)
         for test_data in (model.test_data, wrong, None)
     )
     for other in others:
         assert other.rows == first.rows
         assert other.best == first.best
-    seen = tune(model, "sgld", settings=PLAIN, **options)
+    seen = tune(model, "sgld", tuner=GridSearch(grid=GRID), budget=budget)
     assert [row["discrepancy"] for row in seen.rows] != [row["discrepancy"] for row in first.rows]
 
 
 def test_the_default_grid_is_made_for_all_rows():
     """A thousandth of 10,500 rows is ten; chains on the remaining rows use nine, and the record has ten."""
     model = small_logistic_model(n_data=10_500)
-    settings = Settings(log10_step_sizes=(-4.0, -5.0), validation_fraction=0.1)
-    result = tune(model, "sgld", tuner="mamba-log-loss", budget=Budget(steps=10), settings=settings)
+    tuner = Halving(predictive("log-loss"), grid=Grid((-4.0, -5.0)), validation_fraction=0.1)
+    result = tune(model, "sgld", tuner=tuner, budget=Budget(steps=10))
     sizes = [10_500, 1_050, 105, 10]
     assert list(result.rungs.query("rung == 1")["batch_size"]) == [size for size in sizes for _ in range(2)]
     assert result.gradient_evaluations == 2 * 10 * (9_450 + 945 + 94 + 9)
@@ -296,8 +305,8 @@ def test_a_model_whose_rows_cannot_judge_says_so(model):
     line = r"^validation_fraction: 0\.1 needs a model with predict and as_test; 'logistic' lacks"
     for part in ("as_test", "predict"):
         with pytest.raises(InputError, match=line):
-            tune(replace(model, **{part: None}), "sgld", tuner="grid", settings=HELD)
+            tune(replace(model, **{part: None}), "sgld", tuner=HELD)
     with pytest.raises(InputError, match=r"^validation_fraction: 0\.0001 of N=2000 rows is none"):
-        tune(model, "sgld", tuner="grid", settings=replace(PLAIN, validation_fraction=1e-4))
+        tune(model, "sgld", tuner=replace(HELD, validation_fraction=1e-4))
     with pytest.raises(InputError, match=r"^tuner: 'mamba-log-loss' judges models with task=classification"):
-        tune(small_pmf(), "sgld", tuner="mamba-log-loss", settings=HELD)
+        tune(small_pmf(), "sgld", tuner="mamba-log-loss")

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model, tune
 
-from sgtune import Budget, CostTable, sample
+from sgtune import Arm, Budget, CostTable, sample
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model.posterior import scores
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.thinning import Reservoir
 from sgtune.stein import ksd
-from sgtune.tuning import Grid, Halving, Judge, Settings, race
+from sgtune.tuning import Grid, Halving, Judge, at_horizon, race
 from sgtune.tuning.judges import ArmDraws, Judgement, stein_metric
+from sgtune.tuning.race import Racer
 
 SENSIBLE = 10**-5.7
 ABSURD = (-1.0, -2.0, -2.5, -3.0, -8.0, -9.0, -10.0, -11.0)
-ONE_SENSIBLE = Settings(
-    log10_step_sizes=(*ABSURD[:4], -5.7, *ABSURD[4:]), batch_fractions=(1.0,), n_leapfrogs=(5,)
-)
+ONE_SENSIBLE = Grid((*ABSURD[:4], -5.7, *ABSURD[4:]), batch_fractions=(1.0,))
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +38,9 @@ def model():
 @pytest.mark.parametrize("budget", [Budget(steps=900), Budget(seconds=0.09)])
 def test_a_rung_adds_its_amount_to_those_before_it(narrow, budget):
     """Algorithm 1: 27, 9 and 3 arms share T / K in each of K = 3 rungs, with T = R M K / (1 + 3 + 9)."""
-    settings = replace(ONE_SENSIBLE, log10_step_sizes=tuple(np.linspace(-4.2, -9.4, 27)))
+    grid = Grid(tuple(np.linspace(-4.2, -9.4, 27)), batch_fractions=(1.0,))
     cost = CostTable({("sgld", narrow.n_data, None): 1e-4})
-    result = tune(narrow, "sgld", budget=budget, cost=cost, settings=settings)
+    result = tune(narrow, "sgld", tuner=Halving(grid=grid), budget=budget, cost=cost)
     total = 900 * 27 * 3 / 13
     amounts = [total / (3 * n_arms) for n_arms in (27, 9, 3)]
     assert sorted(set(result.rungs["rung"])) == [1, 2, 3]
@@ -52,10 +52,9 @@ def test_a_rung_adds_its_amount_to_those_before_it(narrow, budget):
 def test_both_clocks_keep_the_same_winner(narrow, by_steps, clock):
     """A step takes 10 microseconds: 1,500 steps in the first rung."""
     by_steps(1e-5)
-    settings = replace(ONE_SENSIBLE, clock=clock)
+    tuner = Halving(at_horizon("ksd"), grid=ONE_SENSIBLE, clock=clock)
     cost = CostTable({("sgld", narrow.n_data, None): 1e-5})
-    options = {"budget": Budget(seconds=0.06), "cost": cost, "settings": settings}
-    result = tune(narrow, "sgld", tuner="mamba-ksd-scaled", **options)
+    result = tune(narrow, "sgld", tuner=tuner, budget=Budget(seconds=0.06), cost=cost)
     assert result.best.step_size == pytest.approx(SENSIBLE)
     check_rungs(result)
     parts = ("sampling", "gradients", "discrepancy")
@@ -72,7 +71,8 @@ def judged_by(valued, log10_step_sizes, batch_fractions=(0.1,), n_leapfrogs=(3,)
 
     def metric(model, arms):
         seen.append([arm._replace(points=np.array(arm.points)) for arm in arms])
-        return Judgement([float(value) for value in valued(len(seen), arms)], 0.0, 0.0, 0)
+        # As a judge gives them whose draws are float32.
+        return Judgement([np.float32(value) for value in valued(len(seen), arms)], 0.0, 0.0, 0)
 
     grid = Grid(tuple(log10_step_sizes), batch_fractions=batch_fractions, n_leapfrogs=n_leapfrogs)
     return Halving(judge=Judge(lambda seed: metric), grid=grid, **options), seen
@@ -119,8 +119,8 @@ def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
     """Also if a chain has more steps than draws that can be kept."""
     most = 200 * 4 * narrow.dimension * 9
     monkeypatch.setattr(race, "KEPT_BYTES", most)
-    settings = Settings(log10_step_sizes=tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,), points=50)
-    result = tune(narrow, "sgld", budget=Budget(steps=4_000), settings=settings)
+    grid = Grid(tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,))
+    result = tune(narrow, "sgld", tuner=Halving(grid=grid, points=50), budget=Budget(steps=4_000))
     for _, rung in result.rungs.groupby("rung"):
         assert 4 * narrow.dimension * rung["samples"].sum() <= most
         assert (rung["steps"] > 2 * rung["samples"]).all()
@@ -264,6 +264,15 @@ def test_an_error_in_one_ensemble_stops_the_others(model, monkeypatch, error, pl
     with pytest.raises(error, match="no room"):
         draws_seen(replace(model, max_lockstep=1), prefer=0, seed=2)
     assert not advanced
+
+
+def test_late_draws_of_a_short_chain_are_at_most_as_many_as_they_stand_for():
+    for seed in range(40):
+        reservoir = Reservoir(seed, "race", 0, thin=10)
+        _, new = reservoir.extend(40, 1_000)
+        racer = Racer(0, Arm(1e-3, 10), draws=np.zeros((len(new), 2), np.float32), steps=40)
+        late = racer.judged("sgld", reservoir, 500, 1.0, since=10)
+        assert 0 < len(late.points) <= late.n_draws
 
 
 def test_with_restarts_a_rung_has_fresh_momenta_and_is_judged_by_its_own_draws_alone(model):

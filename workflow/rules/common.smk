@@ -1,6 +1,7 @@
 """Validation of the configuration, names and paths that all rules share."""
 
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 
 from snakemake.common.configfile import load_configfile
@@ -212,7 +213,11 @@ def settings_of_saved(wildcards):
         studied_here = {
             "model": MODELS,
             "sampler": config["samplers"],
-            "dimension": [str(dimension) for dimension in config["ladder"]["dimensions"]],
+            "dimension": [
+                str(dimension)
+                for section in (config["ladder"], config["adam_mcmc"]["acceptance"])
+                for dimension in section["dimensions"]
+            ],
         }
         is_ours = all(note.wildcards.get(name, known[0]) in known for name, known in studied_here.items())
         if is_ours and workflow.is_rule(note.rule):

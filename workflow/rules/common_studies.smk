@@ -82,7 +82,10 @@ def places_of_targets():
         if {study, "all" if study == MAIN else study} & set(targets)
     ]
     files = [path for study in STUDIES for path in files_of(config, study) if Path(path).stem in targets]
-    given = "".join(f" {path}" for path in workflow.config_settings.configfiles)
-    command = " ".join(["snakemake", *sorted(targets), "--report report.zip"])
-    pages = f"As pages for a browser: {command}{' --configfile' * bool(given)}{given}"
+    own = workflow.config_settings
+    keys = [quote(f"{name}={value}") for name, value in own.config.items()]
+    given = [("--configfile", own.configfiles), ("--config", keys)]
+    command = ["snakemake", *sorted(targets), "--report report.zip"]
+    command += [part for option, values in given if values for part in (option, *map(str, values))]
+    pages = f"As pages for a browser: {' '.join(command)}"
     return [*lines, *files, pages] if lines or files else []

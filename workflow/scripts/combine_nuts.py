@@ -8,7 +8,10 @@ with job(snakemake) as this:
     from sgtune.study.ground_truth.diagnostics import doubts, reference_record
     from sgtune.study.ground_truth.draws import combine_chains, read_draws, write_draws
 
-    name = snakemake.params.get("data_set") or snakemake.wildcards.model
+    data_set = snakemake.params.get("data_set")
+    name, section = (
+        (data_set, "ccadl.logistic.reference") if data_set else (snakemake.wildcards.model, "reference")
+    )
     chains = [read_draws(path) for path in snakemake.input.chains]
     accounts = [json.loads(chain.posterior.attrs["provenance"]) for chain in chains]
     draws = combine_chains(chains)
@@ -18,7 +21,7 @@ with job(snakemake) as this:
     if doubted := doubts(record):
         this.warn(
             f"the draws of {name} are no ground truth to trust: {doubted}; "
-            "reference.n_draws, n_warmup and max_tree_depth say how much is drawn"
+            f"{section}.n_draws, n_warmup and max_tree_depth say how much is drawn"
         )
     write_draws(snakemake.output.draws, draws)
     this.write(snakemake.output.facts, {"model": name, **record, "chains": accounts})

@@ -6,10 +6,14 @@ with job(snakemake, saved=False) as this:
     from pathlib import Path
 
     from sgtune.study.report.publish import compare, published_folder
+    from sgtune.study.studies import MAIN
 
     for study, folder in snakemake.params.published.items():
         run, published = Path("results", this.run, study), published_folder(Path.cwd(), folder)
-        if run.is_dir():
+        has_both = published.is_dir() and (run / "manifest.json").is_file()
+        if run.is_dir() and study != MAIN and not has_both:
+            this.show(f"{run}: not finished, or none is published")
+        elif run.is_dir():
             this.show(f"{run} and {published.relative_to(Path.cwd())}:")
             for line in compare(run, published):
                 this.show(line)

@@ -4,15 +4,14 @@ from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.study.experiments.screen import screen_grid
-    from sgtune.tuning import Settings, tuner_of
+    from sgtune.tuning import Heuristic
 
     task, own = this.task(), this.settings
-    heuristic = tuner_of("heuristic", Settings(**own["heuristic"]))
     record = screen_grid(
         task,
         own["regret"],
         race=own["mamba"],
         n_races=own["tuning"]["replicates"],
-        extra=heuristic.arms(task.model.n_data, task.sampler),
+        extra=Heuristic(**own["heuristic"]).arms(task.model.n_data, task.sampler),
     )
     this.write(snakemake.output.screen, {**task.names, **record})

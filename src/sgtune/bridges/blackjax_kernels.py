@@ -189,6 +189,8 @@ def _checked_name(name: str | None, kernel: Any) -> str:
     """``name``, or one made of that of BlackJAX's module or of the function."""
     if name is None:
         made_by = getattr(kernel, "build_kernel", kernel)
+        if not hasattr(made_by, "__name__"):
+            raise InputError(f"name: None is not allowed for {made_by!r}, which has no name of its own")
         module, _, last = made_by.__module__.rpartition(".")
         if module != "blackjax.sgmcmc":
             last = made_by.__name__

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from sgtune.model import Model, define_model
-from sgtune.model.checks import as_columns, in_single_precision, start_and_near
+from sgtune.model.checks import as_columns, columns_of, in_single_precision, start_and_near
 from sgtune.model.rows import RowSource
 from sgtune.support.errors import InputError, import_extra
 from sgtune.support.machine import full_precision
@@ -245,7 +245,7 @@ def from_numpyro(
     """
     import_extra("numpyro", "numpyro")
     if hasattr(data, "columns"):
-        data = {str(name): data[name] for name in data.columns}
+        data = columns_of(data)
     if isinstance(data, RowSource):
         raise InputError(
             "data: a RowSource is not allowed for a model of NumPyro, which is checked on all rows; use define_model"

@@ -18,7 +18,6 @@ from sgtune.metrics.spread import (
     position_blocks,
     relative_sd_error,
     relative_sd_error_by_block,
-    sd_of_draws,
     xi_rel,
     xi_white,
 )
@@ -54,7 +53,6 @@ __all__ = [
     "relative_sd_error",
     "relative_sd_error_by_block",
     "rmse",
-    "sd_of_draws",
     "xi_rel",
     "xi_white",
 ]

@@ -1,10 +1,10 @@
 """Errors of a chain's moments against a reference's: sds in several norms, and means and sds of functionals."""
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from sgtune.model import Model
+from sgtune.model.positions import blocks_of
 from sgtune.support.errors import InputError
 
 __all__ = [
@@ -12,12 +12,9 @@ __all__ = [
     "position_blocks",
     "relative_sd_error",
     "relative_sd_error_by_block",
-    "sd_of_draws",
     "xi_rel",
     "xi_white",
 ]
-
-COLUMNS = 4_096
 
 
 def relative_sd_error(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarray, " d"]) -> float:
@@ -131,15 +128,7 @@ def position_blocks(model: Model) -> dict[str, slice]:
     Returns:
         A slice of the (D,) position for each key, in the order of the flat position; {} if the position is no dict.
     """
-    shape = model.position_shape
-    if not isinstance(shape, dict):
-        return {}
-    blocks, start = {}, 0
-    for name in sorted(shape):
-        size = sum(leaf.size for leaf in jax.tree.leaves(shape[name]))
-        blocks[name] = slice(start, start + size)
-        start += size
-    return blocks
+    return blocks_of(model, depth=1) if isinstance(model.position_shape, dict) else {}
 
 
 def relative_sd_error_by_block(
@@ -160,13 +149,3 @@ def relative_sd_error_by_block(
         name: relative_sd_error(sd[block], reference_sd[block])
         for name, block in position_blocks(model).items()
     }
-
-
-def sd_of_draws(draws: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
-    """Standard deviation over n draws (not n - 1) of each of D parameters, in the parameter's unit.
-
-    In float64, a few thousand columns at a time to save memory. NaN for a column with a number that is not finite.
-    """
-    starts = range(0, draws.shape[1], COLUMNS)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.concatenate([np.std(draws[:, i : i + COLUMNS], axis=0, dtype=np.float64) for i in starts])

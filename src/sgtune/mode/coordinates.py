@@ -217,7 +217,7 @@ def lower_triangle(root: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
 def resolve_preconditioner(
     model: Model, given: object, centre: Float[np.ndarray, " D"] | None = None
 ) -> Preconditioner | None:
-    """The preconditioner that an argument stands for; None for ``"none"``.
+    """The preconditioner that an argument, which `check_preconditioner` has seen, stands for; None for ``"none"``.
 
     Args:
         given: ``"laplace"`` (`laplace_preconditioner`), ``"none"``, a `Preconditioner`, or the posterior's scale about
@@ -225,9 +225,8 @@ def resolve_preconditioner(
         centre: flat, in place of the MAP for an array, which is then not searched for.
 
     Raises:
-        InputError: none of these, another D, or there is no proper MAP.
+        InputError: there is no proper MAP.
     """
-    check_preconditioner(model, given)
     if isinstance(given, str):
         return laplace_preconditioner(model) if given == "laplace" else None
     if isinstance(given, Preconditioner):

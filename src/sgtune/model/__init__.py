@@ -232,10 +232,10 @@ def define_model(
     # Only shapes are needed; slicing the arrays would make JAX compile a program for each.
     two = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), rows)
     per_datum = jax.eval_shape(log_likelihood, model.position_shape, two)
-    if per_datum.shape != (min(2, n_data),):
+    if (shape := getattr(per_datum, "shape", None)) != (min(2, n_data),):
         raise InputError(
-            f"log_likelihood: model {name!r} gives shape {per_datum.shape} for {min(2, n_data)} rows; "
-            "it must give one value per datum"
+            f"log_likelihood: model {name!r} gives {f'shape {shape}' if shape is not None else per_datum} for "
+            f"{min(2, n_data)} rows; it must give one value per datum"
         )
     if functionals is not None:
         given = jax.eval_shape(functionals, model.position_shape)
@@ -252,7 +252,7 @@ class _InSinglePrecision:
     init: Callable
 
     def __call__(self, key: jax.Array) -> PyTree:
-        return jax.tree.map(in_single_precision, self.init(key))
+        return jax.tree.map(lambda leaf: in_single_precision(jnp.asarray(leaf)), self.init(key))
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,8 @@ def _checksum(columns: Iterable[tuple[np.dtype, tuple, Iterable[np.ndarray]]]) -
     for dtype, shape, blocks in columns:
         digest.update(f"{dtype}{shape}".encode())
         for block in blocks:
-            digest.update(np.ascontiguousarray(block).data)
+            # As bytes: a buffer of bfloat16 has no format.
+            digest.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8))
     return digest.hexdigest()
 
 

@@ -51,9 +51,7 @@ def as_columns(data: PyTree) -> PyTree:
 
     def without_pandas(leaf):
         if pandas is not None and isinstance(leaf, pandas.DataFrame):
-            if not leaf.columns.is_unique:
-                raise InputError(f"data: columns {list(leaf.columns)} are not allowed; names must differ")
-            return {str(name): leaf[name] for name in leaf.columns}
+            return columns_of(leaf)
         return leaf
 
     def as_array(path, leaf):
@@ -70,6 +68,24 @@ def as_columns(data: PyTree) -> PyTree:
         return array
 
     return jax.tree_util.tree_map_with_path(as_array, jax.tree.map(without_pandas, data))
+
+
+def columns_of(frame: Any) -> dict[str, Any]:
+    """The columns of a pandas frame by their names, as text; an `InputError` if two names are the same."""
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        raise InputError(f"data: columns {list(frame.columns)} are not allowed; names must differ")
+    return {str(name): frame[name] for name in frame.columns}
+
+
+def where_nan(array: np.ndarray) -> np.ndarray:
+    """Where an array has NaN; one False for an array of integers."""
+    if array.dtype.kind == "f":
+        return np.isnan(array)
+    # bfloat16 and its kin are no floats to NumPy.
+    return (
+        np.isnan(array.astype(np.float32)) if jnp.issubdtype(array.dtype, jnp.floating) else np.array(False)
+    )
 
 
 def _check_missing(name: str, missing: np.ndarray) -> None:
@@ -100,8 +116,7 @@ def checked_blocks(name: str, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarr
     n_rows, mean, squares, lost, largest = 0, 0.0, 0.0, 0.0, 0.0
     for block in blocks:
         _check_integers(name, block)
-        if block.dtype.kind == "f":
-            _check_missing(name, np.isnan(block))
+        _check_missing(name, where_nan(block))
         is_wide = block.dtype == np.float64 or (block.dtype.kind in "iu" and block.dtype.itemsize >= 4)
         if is_wide and block.size:
             columns = block.reshape(len(block), -1)
@@ -150,13 +165,13 @@ def in_single_precision(array: np.ndarray | jax.Array) -> np.ndarray | jax.Array
 
 def check_leaves(name: str, position_shape: PyTree) -> None:
     """Raises:
-    InputError: a leaf of a position is not of floats, and so cannot move."""
+    InputError: a leaf of a position is not of floats, and so cannot move, or has fewer than 32 bits."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(position_shape)[0]:
-        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+        if leaf.dtype not in (jnp.float32, jnp.float64):
             where = jax.tree_util.keystr(path, simple=True, separator=".") or "the position"
             raise InputError(
                 f"init: {where!r} of model {name!r} has dtype {leaf.dtype}, which is not allowed; positions must "
-                "have float leaves, such as 0.0 for 0"
+                "have leaves of float32, such as 0.0 for 0"
             )
 
 

@@ -157,7 +157,7 @@ def localise(model: Model, around: PyTree, strength: float) -> Model:
     number = check_number("strength", strength, above=0)
     shapes = jax.tree.map(lambda leaf: leaf.shape, model.position_shape)
     given = jax.tree.map(jnp.shape, around)
-    if given != shapes:
+    if given != shapes or jax.tree.structure(around) != jax.tree.structure(model.position_shape):
         raise InputError(f"around: shape {given} is not allowed; {model.name!r} needs {shapes}")
     point = np.asarray(ravel_pytree(around)[0], np.float32)
     if not np.isfinite(point).all():

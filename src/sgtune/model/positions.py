@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, PyTree
 
 from sgtune.model import Model
 
-__all__ = ["flatten", "from_matrix", "in_own_coordinates", "to_matrix", "unflatten"]
+__all__ = ["blocks_of", "flatten", "from_matrix", "in_own_coordinates", "to_matrix", "unflatten"]
 
 
 def flatten(position: PyTree) -> Float[np.ndarray, " D"]:
@@ -37,6 +37,18 @@ def from_matrix(model: Model, matrix: Float[Array | np.ndarray, "n D"]) -> PyTre
         column.reshape(-1, *leaf.shape).astype(leaf.dtype)
         for column, leaf in zip(columns, leaves, strict=True)
     )
+
+
+def blocks_of(model: Model, depth: int | None = None) -> dict[str, slice]:
+    """The entries of a flat position that belong to each of its leaves, by the leaf's path, such as ``layer.bias``; of
+    a path only the first ``depth`` keys count."""
+    blocks, start = {}, 0
+    for path, leaf in jax.tree_util.tree_leaves_with_path(model.position_shape):
+        name = jax.tree_util.keystr(path[:depth], simple=True, separator=".")
+        first = blocks[name].start if name in blocks else start
+        start += leaf.size
+        blocks[name] = slice(first, start)
+    return blocks
 
 
 def in_own_coordinates(

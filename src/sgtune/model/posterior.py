@@ -90,7 +90,9 @@ class Density:
     @full_precision
     def log_prior(self, position: PyTree) -> Float[Array, ""]:
         """Up to a constant; in 32 bits, as samplers and searches carry it, also if arrays of its own have 64."""
-        return in_single_precision(jnp.asarray(self.functions[0](self.position(position))))
+        value = in_single_precision(jnp.asarray(self.functions[0](self.position(position))))
+        # A flat prior may be the integer 0.
+        return value if jnp.issubdtype(value.dtype, jnp.floating) else value.astype(jnp.float32)
 
     @full_precision
     def log_likelihood(self, position: PyTree, rows: PyTree) -> Float[Array, " n"]:

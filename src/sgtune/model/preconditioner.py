@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sgtune.support.errors import InputError
-from sgtune.support.files import atomic_write, read_npz
+from sgtune.support.files import read_npz, write_npz
 
 __all__ = ["Preconditioner", "check_factor"]
 
@@ -140,8 +140,7 @@ class Preconditioner:
 
     def save(self, path: str | Path) -> None:
         """Write it as an ``.npz`` file, whole or not at all."""
-        with atomic_write(Path(path)) as temporary:
-            np.savez(temporary, centre=self.centre, factor=self.factor, start=self.start)
+        write_npz(path, centre=self.centre, factor=self.factor, start=self.start)
 
     @classmethod
     def load(cls, path: str | Path) -> "Preconditioner":

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PyTree
 
+from sgtune.model.checks import where_nan
 from sgtune.support.errors import InputError, check_integer
 
 __all__ = [
@@ -242,8 +243,9 @@ class RowSource:
             raise InputError(
                 f"data: {len(rows)} rows of {name!r} given for the {len(numbers)} from {numbers[0]} to {numbers[-1]}"
             )
-        if dtype.kind == "f" and np.isnan(rows).any():
-            row = numbers[np.isnan(rows).reshape(len(rows), -1).any(axis=1).argmax()]
+        missing = where_nan(rows)
+        if missing.any():
+            row = numbers[missing.reshape(len(rows), -1).any(axis=1).argmax()]
             raise InputError(
                 f"data: {name!r} has missing values (NaN) in row {row}; drop such rows or fill them"
             )

@@ -30,8 +30,7 @@ class Sampler(NamedTuple):
         init: ``(key, position, estimator_state, target, hyperparameters) -> State``; a state has a ``position``.
         step: ``(key, state, target, hyperparameters) -> State``: one sample of the chain. The key is for the
             sampler's own noise; gradients and log densities are from the `sgtune.samplers.target.Target`.
-        hyperparameters: the axes besides step size, batch size and number of leapfrogs, each with a default; a pair
-            (name, default) is short for a traced axis.
+        hyperparameters: the axes besides step size, batch size and number of leapfrogs, each with a default.
         has_leapfrog: whether a step evaluates ``n_leapfrog`` gradients; otherwise it evaluates one.
         least_leapfrog: the smallest ``n_leapfrog`` for which the method is defined.
         static_leapfrog: whether a step needs ``n_leapfrog`` as a Python number: each then has its own program.
@@ -56,7 +55,7 @@ class Sampler(NamedTuple):
 
     init: Callable
     step: Callable
-    hyperparameters: tuple[Axis | tuple[str, float], ...] = ()
+    hyperparameters: tuple[Axis, ...] = ()
     has_leapfrog: bool = False
     least_leapfrog: int = 1
     static_leapfrog: bool = False
@@ -75,8 +74,7 @@ class Sampler(NamedTuple):
     def axes(self) -> tuple[Axis, ...]:
         """The axes that an arm of this sampler may have; it must have those without a default."""
         leapfrogs = (replace(N_LEAPFROG, at_least=self.least_leapfrog),) if self.has_leapfrog else ()
-        further = (axis if isinstance(axis, Axis) else Axis(*axis) for axis in self.hyperparameters)
-        return (STEP_SIZE, BATCH_SIZE, *leapfrogs, *further)
+        return (STEP_SIZE, BATCH_SIZE, *leapfrogs, *self.hyperparameters)
 
     def gradients_per_step(self, n_leapfrog: int | None) -> int:
         """Minibatch gradients that one step evaluates."""

@@ -29,7 +29,6 @@ __all__ = [
     "Covariance",
     "RunningCovariance",
     "check_covariance",
-    "empirical_covariance",
     "no_covariance",
     "no_steps",
     "noise_covariance",
@@ -87,52 +86,33 @@ def noise_covariance(
 ) -> Covariance:
     """Estimated covariance of (N / n) * (sum of g over a minibatch): (N^2 / n) (1 - n / N) V.
 
-    This is Sigma of the CCAdL paper (Shang et al. 2015, Eq. 17), with V its Eq. 19, for rows drawn without
-    replacement: the paper's N^2 / n is for draws with replacement. It is the covariance of the whole gradient estimate,
-    because the gradient of the prior is exact. Its unit is the unit of a squared gradient of log pi. The sampler
-    computes the paper's moving average over steps (Eq. 18).
+    This is Sigma of the CCAdL paper (Shang et al. 2015, Eq. 17), for rows drawn without replacement: the paper's
+    N^2 / n is for draws with replacement. V is 1 / (n - 1) times the sum over the batch of
+    (g_i - mean g) (g_i - mean g)' (its Eq. 19), with g_i the gradient of the log-likelihood of datum i. It is the
+    covariance of the whole gradient estimate, because the gradient of the prior is exact. Its unit is the unit of a
+    squared gradient of log pi. The sampler computes the paper's moving average over steps (Eq. 18).
 
     V estimates S, the population covariance (divisor N - 1) of the N gradients g at this position. Where rows are
     drawn singly, the expectation of V over minibatches is S. The expectation of the result is then exactly the
     covariance of the gradient estimate, for every n from 2 to N - 1.
 
     Where a minibatch consists of blocks of neighbouring rows (`sgtune.samplers.minibatch`), the data must be in random
-    order. Averaged over this order too, V still has the expectation S, and the noise of the gradient has the
-    covariance of rows drawn singly. For one given order the variances differ from these by chance: relatively
-    by about sqrt(2 / M), with M the number of blocks in the data. If the data are not in random order, neighbours are
-    alike, and the result can be far too small.
+    order: V then has the expectation S over this order, too; for one given order the variances differ by about
+    sqrt(2 / M), relatively, with M blocks in the data. Neighbours that are alike make the result far too small.
 
     Args:
         batch: the n rows, n < N.
         n_data: N.
-        sums: the sum of g over the batch, in the structure of a position; see `empirical_covariance`.
+        sums: the sum of g over the batch, in the structure of a position, which the caller has computed for the
+            gradient. The mean is subtracted before squaring: float32 would lose a covariance that is small compared
+            with the mean's square.
         form: "diagonal" or "full".
-        centre: see `empirical_covariance`.
+        centre: of control variates: g is then the difference of a datum's gradients at ``position`` and here.
 
     Returns:
-        Variances ``(D,)``, or the matrix ``(D, D)``, in the order of `ravel_pytree`.
-    """
-    n = number_of_rows(batch)
-    factor = n_data * (n_data - n) / n
-    return factor * empirical_covariance(density, position, batch, sums, form, centre)
-
-
-def empirical_covariance(
-    density: Density, position: PyTree, batch: PyTree, sums: PyTree, form: str, centre: PyTree | None = None
-) -> Covariance:
-    """V = 1 / (n - 1) * sum over the batch of (g_i - mean g) (g_i - mean g)' (Shang et al. 2015, Eq. 19).
-
-    g_i is the gradient of the log-likelihood of datum i at ``position``. With a ``centre``, as for control variates, it
-    is the difference of this gradient from the gradient at ``centre``.
-
-    ``sums`` is the sum of g over the batch, which the caller has computed for the gradient. The mean is subtracted
-    before squaring: float32 would lose a covariance that is small compared with the mean's square.
-
-    Memory: a few times `CHUNK_FLOATS` numbers for the gradients of a chunk, and a few arrays of the result's size;
-    under `jax.vmap` this much for each chain.
-
-    Returns:
-        The diagonal of V, ``(D,)``, or V itself, ``(D, D)``, in the order of `ravel_pytree`.
+        Variances ``(D,)``, or the matrix ``(D, D)``, in the order of `ravel_pytree`. Memory: a few times `CHUNK_FLOATS`
+        numbers for the gradients of a chunk, and a few arrays of the result's size; under `jax.vmap` this much for each
+        chain.
     """
     n = number_of_rows(batch)
     mean = ravel_pytree(sums)[0] / n
@@ -153,7 +133,8 @@ def empirical_covariance(
         # A GPU's default for float32 keeps three digits.
         return jnp.dot(deviations.T, deviations, precision="highest")
 
-    return sum_over_tiles(products, batch, tile=max(1, CHUNK_FLOATS[form] // mean.size)) / (n - 1)
+    squares = sum_over_tiles(products, batch, tile=max(1, CHUNK_FLOATS[form] // mean.size))
+    return n_data * (n_data - n) / n * (squares / (n - 1))
 
 
 class RunningCovariance(NamedTuple):

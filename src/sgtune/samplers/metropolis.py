@@ -21,9 +21,7 @@ __all__ = [
     "Acceptance",
     "MetropolisState",
     "acceptance_statistics",
-    "choose",
     "metropolis_step",
-    "metropolis_test",
     "no_acceptance",
     "remarks_on_acceptance",
     "start_chain",
@@ -65,8 +63,11 @@ def no_acceptance() -> Acceptance:
     return Acceptance(jnp.array(False), zero, none, none, zero, none, none)
 
 
-def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acceptance) -> Acceptance:
-    """The test of a proposal with this log ratio; a proposal whose ratio is not finite is never accepted.
+def metropolis_step(
+    key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acceptance, proposed: PyTree, current: PyTree
+) -> tuple[PyTree, Acceptance]:
+    """The test of a proposal with this log ratio: ``proposed`` if it is accepted, otherwise ``current`` bit for bit,
+    and the outcome. A proposal whose ratio is not finite is never accepted.
 
     The caller must pass a log ratio that is not finite if any number of the proposal is not.
     """
@@ -74,7 +75,7 @@ def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acce
     is_accepted = jax.random.uniform(key) < probability
     n_proposals = before.n_proposals + 1
     n_since = jnp.where(is_accepted, 0, before.n_since + 1)
-    return Acceptance(
+    acceptance = Acceptance(
         is_accepted=is_accepted,
         probability=probability,
         n_proposals=n_proposals,
@@ -84,19 +85,8 @@ def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acce
         n_since=n_since,
         longest=jnp.maximum(before.longest, n_since),
     )
-
-
-def choose(acceptance: Acceptance, proposed: PyTree, current: PyTree) -> PyTree:
-    """``proposed`` if it was accepted, otherwise ``current`` bit for bit."""
-    return jax.tree.map(lambda new, old: jnp.where(acceptance.is_accepted, new, old), proposed, current)
-
-
-def metropolis_step(
-    key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acceptance, proposed: PyTree, current: PyTree
-) -> tuple[PyTree, Acceptance]:
-    """The end of a step of every sampler with a test: ``proposed`` or ``current``, and the outcome."""
-    acceptance = metropolis_test(key, log_ratio, before)
-    return choose(acceptance, proposed, current), acceptance
+    chosen = jax.tree.map(lambda new, old: jnp.where(is_accepted, new, old), proposed, current)
+    return chosen, acceptance
 
 
 class MetropolisState(NamedTuple):

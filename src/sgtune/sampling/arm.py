@@ -142,6 +142,7 @@ def check_position(name: str, model: Model, position: PyTree) -> PyTree:
     """
     shapes = jax.tree.map(lambda leaf: leaf.shape, model.position_shape)
     given = jax.tree.map(jnp.shape, position)
-    if given != shapes:
+    # An ordered dict equals a dict of the same entries, whose leaves are in another order.
+    if given != shapes or jax.tree.structure(position) != jax.tree.structure(model.position_shape):
         raise InputError(f"{name}: shape {given} is not allowed; {model.name!r} needs {shapes}")
     return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float32)), position)

@@ -420,6 +420,8 @@ def sample(
     if n_starts is not None:
         check_integer("n_starts", n_starts, at_least=1)
     arm = check_arm(model, sampler, Arm(step_size, batch_size, n_leapfrog), hyperparameters)
+    # Random streams are named by ``arm`` alone.
+    whole = Arm(**arm, **hyperparameters)
     check_preconditioner(model, preconditioner)
     if inverse_temperature is not None:
         model = temper(model, inverse_temperature)
@@ -475,7 +477,7 @@ def sample(
             dead = ~are_finite(ensemble.states)
     seconds_per_step = None
     if budget.seconds is not None and cost is not None:
-        seconds_per_step = cost.lookup(*shape_of(sampler, ensemble.arms[0]))
+        seconds_per_step = cost.lookup(*shape_of(sampler, whole))
         budget = Budget(steps=max(FEWEST_STEPS, int(budget.seconds / seconds_per_step)))
     made = run_chains(ensemble, budget, most_kept)
     for number, chain in enumerate(made):
@@ -485,6 +487,7 @@ def sample(
         made[number] = replace(
             chain,
             model=given,
+            arm=whole,
             draws=draws,
             diverged=diverged,
             seconds_per_step=seconds_per_step,

@@ -173,8 +173,8 @@ def diagnose(
     kept, not_finite = _looked_at(model, draws)
     c, n, dimension = kept.shape
     at_once = min(SCORED, max(FEWEST_DRAWS, SCORED_NUMBERS // dimension))
+    impossible, density_terms = _impossible(model, _evenly(kept, at_once).reshape(-1, dimension))
     some, gradients, rows, terms = _scored(model, kept, at_once, most_terms, seed)
-    impossible, density_terms = _impossible(model, some.reshape(-1, dimension))
     mean, sd = kept.mean(axis=(0, 1), dtype=np.float64), kept.std(axis=(0, 1), dtype=np.float64)
     found = effective_draws(kept)
     columns, sd_error = _errors(some, gradients, found, preconditioner, tolerance)
@@ -327,9 +327,11 @@ def _scored(
     c, n_data = len(kept), model.n_data
     rows = n_data
     left = 0 if most_terms is None else most_terms - _density_terms(model)
-    if most_terms is not None and left < FEWEST_SCORED * n_data:
+    # Of each chain at least `FEWEST_DRAWS`.
+    most, fewest = max(most, FEWEST_DRAWS * c), max(FEWEST_SCORED, FEWEST_DRAWS * c)
+    if most_terms is not None and left < fewest * n_data:
         left = max(0, left - n_data)
-        most = min(most, max(FEWEST_SCORED, left // (2 * FEWEST_ROWS)))
+        most = min(most, max(fewest, left // (2 * FEWEST_ROWS)))
         # A power of two, so that checks share programs.
         rows = 1 << max(1, left // (2 * most)).bit_length() - 1
         rows = n_data if rows > n_data // 2 else rows
@@ -348,7 +350,7 @@ def _scored(
         terms = 2 * len(flat) * rows + n_data
     good = np.isfinite(found).all(axis=1).reshape(some.shape[:2])
     if not good.all():
-        # Scores are not finite where the density is zero; `impossible` counts such draws.
+        # Scores are not finite where the density is zero or not known; `_impossible` counts such draws.
         n = int(good.sum(axis=1).min())
         if n < FEWEST_DRAWS:
             raise InputError(

@@ -54,9 +54,10 @@ def given_starts(
     shapes = jax.tree.map(lambda leaf: leaf.shape, model.position_shape)
     each = jax.tree.map(lambda leaf: (n_chains, *leaf.shape), model.position_shape)
     given = jax.tree.map(np.shape, position)
-    if given == each:
+    is_alike = jax.tree.structure(position) == jax.tree.structure(model.position_shape)
+    if given == each and is_alike:
         rows = to_matrix(position)
-    elif given == shapes:
+    elif given == shapes and is_alike:
         rows = np.tile(flatten(check_position("position", model, position)), (n_chains, 1))
     else:
         raise InputError(

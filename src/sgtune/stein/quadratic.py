@@ -22,7 +22,7 @@ __all__ = [
     "ChainDraws",
     "Stretches",
     "check_stretches",
-    "foreseen",
+    "square_at_horizon",
     "horizon_score",
     "mean_square",
     "squared_bias",
@@ -105,7 +105,7 @@ def _mean_between(stretches: Stretches, pairs: list[tuple[int, int]]) -> float |
 
 
 def horizon_score(stretches: Stretches, n_draws: int, share: float) -> float:
-    """The squared discrepancy that a chain is expected to have at the horizon (`foreseen`), plus se(B^2).
+    """The squared discrepancy that a chain is expected to have at the horizon (`square_at_horizon`), plus se(B^2).
 
     B^2 is from `squared_bias` and V from `mean_square`. With fewer than ten draws, bias and variance cannot be
     separated, and the result is V. It is never negative. The standard error is added because the smallest of many noisy
@@ -116,11 +116,11 @@ def horizon_score(stretches: Stretches, n_draws: int, share: float) -> float:
         return square
     diagonal = float(stretches.own.sum() / stretches.counts.sum())
     bias, error = squared_bias(stretches)
-    ahead = foreseen(square, bias, error, least=diagonal / n_draws, share=share)
+    ahead = square_at_horizon(square, bias, error, least=diagonal / n_draws, share=share)
     return ahead + error if np.isfinite(error) else ahead
 
 
-def foreseen(square: float, bias: float, error: float, *, least: float, share: float) -> float:
+def square_at_horizon(square: float, bias: float, error: float, *, least: float, share: float) -> float:
     """B+ + max(V - B+, least) max(T / T_horizon, 1/10), with B+ = max(B^2, 0).
 
     The bias stays, and the variance falls as one over the time if T is well above the chain's autocorrelation time. For

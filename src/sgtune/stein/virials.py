@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int, PyTree
 
 from sgtune.stein.kernel import Scale, draw_matrices, rescale
-from sgtune.stein.quadratic import FEWEST_DRAWS, N_STRETCHES, ChainDraws, foreseen
+from sgtune.stein.quadratic import FEWEST_DRAWS, N_STRETCHES, ChainDraws, square_at_horizon
 from sgtune.support.errors import check_integer
 
 __all__ = ["Virials", "squared_error", "virial", "virial_bias", "virial_error", "virial_score", "virial_sums"]
@@ -197,7 +197,8 @@ def virial_bias(sums: Virials) -> tuple[float, float]:
 
 
 def virial_score(sums: Virials, n_draws: int, share: float) -> float:
-    """The square of `virial` that the chain is expected to have at the horizon (`sgtune.stein.quadratic.foreseen`).
+    """The square of `virial` that the chain is expected to have at the horizon
+    (`sgtune.stein.quadratic.square_at_horizon`).
 
     It is computed from `virial_error` and `virial_bias`; with fewer than ten draws it is `virial_error`. No standard
     error is added: the virials of a chain that hardly moves have a tiny standard error, so adding it would favour
@@ -206,4 +207,4 @@ def virial_score(sums: Virials, n_draws: int, share: float) -> float:
     square = virial_error(sums, n_draws)
     if sums.counts.sum() < FEWEST_DRAWS or not np.isfinite(square):
         return square
-    return foreseen(square, *virial_bias(sums), least=_unit(sums) / n_draws, share=share)
+    return square_at_horizon(square, *virial_bias(sums), least=_unit(sums) / n_draws, share=share)

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sgtune.study.adam_mcmc.artifacts import STUDY as ADAM_MCMC
+from sgtune.study.audit.artifacts import MODEL as AUDITED
 from sgtune.study.audit.artifacts import STUDY as AUDIT
+from sgtune.study.audit.artifacts import audited
 from sgtune.study.catalogue import MODELS
 from sgtune.study.ccadl.artifacts import STUDY as CCADL
 from sgtune.study.mamba.artifacts import STUDY as MAMBA
@@ -79,8 +81,10 @@ def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
     Raises:
         InputError: ``artifacts`` names another one.
     """
+    audit, preconditioned = [AUDITED] * bool(audited(config)), config["posteriors"]["models"]
     has = {
-        model: {*MODELS[model].losses, *extras_of(config, model), *["paper"] * MODELS[model].in_paper}
+        model: {model, *MODELS[model].losses, *extras_of(config, model), *["paper"] * MODELS[model].in_paper}
+        | {name for name, models in (("audit", audit), ("preconditioned", preconditioned)) if model in models}
         for model in config["models"]
     }
     arms = {(model, tuner) for model, _, tuner in studied(config)}

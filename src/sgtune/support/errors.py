@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
 from numbers import Integral, Real
+from operator import ge, gt, le, lt
 from types import ModuleType
 
 __all__ = ["DataError", "InputError", "check_choice", "check_integer", "check_number", "import_extra"]
@@ -38,20 +39,14 @@ def check_number(
     below: float | None = None,
 ) -> float:
     """``value`` as a finite float within the bounds, or an `InputError`."""
-    bounds = [f"> {above:g}"] if above is not None else []
-    bounds += [f">= {at_least:g}"] if at_least is not None else []
-    bounds += [f"<= {at_most:g}"] if at_most is not None else []
-    bounds += [f"< {below:g}"] if below is not None else []
-    allowed = "a number" + (" " + " and ".join(bounds) if bounds else "")
+    known = ((">", above, gt), (">=", at_least, ge), ("<=", at_most, le), ("<", below, lt))
+    bounds = [(sign, bound, holds) for sign, bound, holds in known if bound is not None]
     is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if (
-        not is_number
-        or (above is not None and not value > above)
-        or (at_least is not None and not value >= at_least)
-        or (at_most is not None and not value <= at_most)
-        or (below is not None and not value < below)
-    ):
-        raise InputError(f"{name}: {value!r} is not allowed; it must be {allowed}")
+    if not is_number or not all(holds(value, bound) for _, bound, holds in bounds):
+        allowed = " and ".join(f"{sign} {bound:g}" for sign, bound, _ in bounds)
+        raise InputError(
+            f"{name}: {value!r} is not allowed; it must be a number{' ' * bool(bounds)}{allowed}"
+        )
     return float(value)
 
 

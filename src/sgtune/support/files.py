@@ -13,6 +13,7 @@ from uuid import uuid4
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sgtune.support.errors import DataError
 
@@ -24,6 +25,7 @@ __all__ = [
     "read_record",
     "remove_unfinished",
     "write_json",
+    "write_npz",
     "write_record",
 ]
 
@@ -132,8 +134,21 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
+    except (OSError, ValueError, EOFError, BadZipFile, TypeError) as error:
+        # A TypeError: a single array, which is no context.
         raise DataError(f"{path}: not a readable .npz file ({' '.join(str(error).split())})") from None
+
+
+def write_npz(path: str | Path, **arrays: ArrayLike) -> None:
+    """Write ``arrays`` as an .npz file, whole or not at all.
+
+    Raises:
+        DataError: ``path`` has another suffix than .npz, or the disk is full.
+    """
+    if Path(path).suffix != ".npz":
+        raise DataError(f"path: {str(path)!r} is not allowed; it must end in .npz")
+    with atomic_write(path) as temporary:
+        np.savez(temporary, **arrays)
 
 
 def write_record(path: str | Path, kind: str, record: dict, arrays: dict[str, np.ndarray]) -> None:
@@ -143,11 +158,8 @@ def write_record(path: str | Path, kind: str, record: dict, arrays: dict[str, np
     Raises:
         DataError: ``path`` has another suffix than .npz, or the disk is full.
     """
-    if Path(path).suffix != ".npz":
-        raise DataError(f"path: {str(path)!r} is not allowed; it must end in .npz")
     text = json.dumps({"kind": kind, "format": FORMAT, **record}, default=lambda number: number.tolist())
-    with atomic_write(path) as temporary:
-        np.savez(temporary, record=text, **arrays)
+    write_npz(path, record=text, **arrays)
 
 
 def read_record(path: str | Path, kind: str, names: set[str]) -> tuple[dict, dict[str, np.ndarray]]:

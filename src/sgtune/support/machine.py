@@ -55,7 +55,6 @@ PHASES = "/jax/core/compile/"
 """JAX's names of the events of tracing, lowering and compiling (or reading from its cache) a program."""
 
 _spans: list[tuple[float, float]] = []
-_watched: list[bool] = []
 _first_calls = Lock()
 
 
@@ -123,13 +122,12 @@ def full_precision(function: Callable) -> Callable:
     return precisely
 
 
+@cache
 def watch_compilation() -> None:
     """Record every program that JAX compiles from now on; a second call changes nothing."""
-    if not _watched:
-        import jax
+    import jax
 
-        _watched.append(True)
-        jax.monitoring.register_event_duration_secs_listener(_note)
+    jax.monitoring.register_event_duration_secs_listener(_note)
 
 
 def _note(event: str, seconds: float, **facts: object) -> None:

@@ -43,7 +43,6 @@ __all__ = [
     "Comparison",
     "Laplace",
     "against_draws",
-    "directions_of",
     "laplace_of",
     "spread_ratios",
     "terms_of",
@@ -81,15 +80,6 @@ class Laplace(NamedTuple):
         """Draws less the mode, along the directions, float64."""
         moved = np.asarray(draws, np.float64) - self.mode
         return moved if self.basis is None else moved @ self.basis
-
-
-def directions_of(model: Model, seed: int = 0) -> Directions:
-    """The directions of `laplace_of`, which says which they are.
-
-    Raises:
-        InputError: as `laplace_of`.
-    """
-    return laplace_of(model, seed).directions
 
 
 @named_faults()

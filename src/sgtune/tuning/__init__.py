@@ -12,10 +12,8 @@ from sgtune.tuning.tuners import (
     GridSearch,
     Halving,
     Heuristic,
-    Settings,
     Theory,
     Tuner,
-    tuner_of,
 )
 
 __all__ = [
@@ -26,7 +24,6 @@ __all__ = [
     "Halving",
     "Heuristic",
     "Judge",
-    "Settings",
     "Theory",
     "Tuner",
     "TuningResult",
@@ -38,5 +35,4 @@ __all__ = [
     "predictive",
     "stein",
     "tune",
-    "tuner_of",
 ]

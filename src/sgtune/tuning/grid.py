@@ -15,6 +15,7 @@ __all__ = [
     "BATCH_FRACTIONS",
     "LEAPFROGS",
     "LOG10_STEP_SIZES",
+    "check_listed",
     "check_names",
     "default_fractions",
     "fitted_step_sizes",
@@ -104,10 +105,7 @@ def make_arms(
     axes = [axis for axis in resolve_sampler(sampler)[0].axes if axis.in_grids in values]
     for axis in axes:
         listed = values[axis.in_grids]
-        if isinstance(listed, str) or not isinstance(listed, Sequence | np.ndarray):
-            raise InputError(f"{axis.in_grids}: {listed!r} is not allowed; it must be a list of numbers")
-        if len(listed) == 0:
-            raise InputError(f"{axis.in_grids}: the grid is empty; give at least one value")
+        check_listed(axis.in_grids, listed)
     # The step size varies fastest, so arms of one shape are neighbours.
     nesting = [axis for axis in axes if axis.is_static] + [axis for axis in axes[::-1] if not axis.is_static]
     numbers = [[_number(axis, value, n_data) for value in values[axis.in_grids]] for axis in nesting]
@@ -115,6 +113,18 @@ def make_arms(
         Arm(**{axis.name: number for axis, number in zip(nesting, chosen, strict=True)})
         for chosen in product(*numbers)
     ]
+
+
+def check_listed(name: str, values: object) -> None:
+    """Check that the ``values`` of an axis are a list, and not empty.
+
+    Raises:
+        InputError: they are not.
+    """
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        raise InputError(f"{name}: {values!r} is not allowed; it must be a list of numbers")
+    if len(values) == 0:
+        raise InputError(f"{name}: the grid is empty; give at least one value")
 
 
 def check_names(hyperparameters: Iterable[str]) -> None:

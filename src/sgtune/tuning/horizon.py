@@ -1,16 +1,16 @@
 """Judges that look ahead: they predict each arm's discrepancy at the end of the planned run."""
 
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
 from sgtune.mode.curvature import laplace_factor, laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.model.positions import flatten
+from sgtune.model.positions import blocks_of, flatten
 from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import stochastic_scores
@@ -111,19 +111,10 @@ def of_parameters(
     return points @ turn, scores @ turn
 
 
-def leaves_of(model: Model) -> dict[str, slice]:
-    """The entries of a flat position that belong to each of its leaves, by the leaf's path, such as ``layer.bias``."""
-    leaves, start = {}, 0
-    for path, leaf in jax.tree_util.tree_leaves_with_path(model.position_shape):
-        leaves[jax.tree_util.keystr(path, simple=True, separator=".")] = slice(start, start + leaf.size)
-        start += leaf.size
-    return leaves
-
-
 def block_errors(model: Model, arm: ArmDraws, scores: Float[np.ndarray, "n d"]) -> dict[str, float]:
     """For each leaf of the position, by its path, the error of sds and means that ``arm`` is expected to have at the
     horizon in the parameters of this leaf, as ``moments`` has it for all."""
-    blocks = leaves_of(model if model.original is None else model.original)
+    blocks = blocks_of(model if model.original is None else model.original)
     if len(blocks) < 2 or not arm.usable or not np.isfinite(scores).all():
         return {}
     points, scores = of_parameters(model, arm.points, scores)
@@ -170,7 +161,7 @@ FORESIGHT = {"by dimension": _by_dimension, "virial": _virial, "moments": _momen
 def horizon_metric(
     discrepancy: str, seed: int, score_rows: int = SCORE_ROWS, target: str = "all directions"
 ) -> Metric:
-    """The root of a discrepancy's square at the horizon (`sgtune.stein.quadratic.foreseen`).
+    """The root of a discrepancy's square at the horizon (`sgtune.stein.quadratic.square_at_horizon`).
 
     An arm whose mean virial over its last stretch has a size of more than `ESCAPED` has no value.
 
@@ -267,10 +258,9 @@ def at_horizon(
     check_choice("target", target, TARGETS)
     check_integer("score_rows", score_rows, at_least=1)
     return Judge(
-        lambda seed: horizon_metric(discrepancy, seed, score_rows, target),
+        partial(horizon_metric, discrepancy, target=target),
         points=None,
         thin=1,
-        looks_ahead=True,
         in_sds=discrepancy in ("by dimension", "virial", "moments"),
-        remade=lambda settings: at_horizon(discrepancy, target=target, score_rows=settings.score_rows),
+        scores={"score_rows": score_rows},
     )

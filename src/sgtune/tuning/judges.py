@@ -1,10 +1,11 @@
 """Judges of arms: one value per arm, computed from its points; lower is better, infinite for an arm without a value."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -144,26 +145,23 @@ class Judge:
     """The judge of a tuner: made by `stein`, `predictive`, `at_horizon` or `acceptance`, or your own.
 
     Attributes:
-        metric: ``seed -> Metric``.
+        metric: ``(seed, **scores) -> Metric``.
         tasks: the tasks of the models that it can judge, if it judges by predictions on test data; otherwise None.
         points: the number of points per arm, if the tuner does not set it; None: a number that depends on D
             (`sgtune.tuning.horizon.enough_points`).
         thin: every thin-th draw is used, but at least ten draws, if the tuner does not set it.
         needs_test: whether it can judge only samplers with a Metropolis test.
-        looks_ahead: whether it judges by the error expected at the horizon.
         in_sds: whether its values are errors of sds and means in units of posterior sds, so that a frozen chain has 1.
-        remade: the same judge with the settings of its scores that a tuner's name is given with
-            (`sgtune.tuning.tuners.Settings`); None if it has none.
+        scores: how it makes scores: the arguments ``score_fraction`` of `stein` and ``score_rows`` of `at_horizon`.
     """
 
-    metric: Callable[[int], Metric]
+    metric: Callable[..., Metric]
     tasks: tuple[str, ...] | None = None
     points: int | None = 500
     thin: int = 10
     needs_test: bool = False
-    looks_ahead: bool = False
     in_sds: bool = False
-    remade: "Callable[[Any], Judge] | None" = None
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: float = 0.1) -> Judge:
@@ -180,10 +178,7 @@ def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: flo
     check_choice("discrepancy", discrepancy, DISCREPANCIES)
     check_choice("scale", scale, ("identity", "laplace"))
     check_number("score_fraction", score_fraction, above=0, at_most=1)
-    return Judge(
-        lambda seed: stein_metric(discrepancy, scale, seed, score_fraction),
-        remade=lambda settings: stein(discrepancy, scale, settings.score_fraction),
-    )
+    return Judge(partial(stein_metric, discrepancy, scale), scores={"score_fraction": score_fraction})
 
 
 def predictive(name: str | None = None) -> Judge:

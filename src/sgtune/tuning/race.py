@@ -130,6 +130,8 @@ class Racer:
         if since < self.steps:
             n_draws = -(-n_draws * (self.steps - since) // self.steps)
             places = places[reservoir.steps[places] > since]
+            # Of few draws more than their share may be late ones.
+            n_draws = max(n_draws, len(places))
         if not self.finite:
             places = places[:0]
         return ArmDraws(
@@ -332,7 +334,9 @@ class Race:
             ]
             judgement = self.metric(self.model, judged)
             remarks = judgement.remarks or [""] * len(running)
-            values = {racer.index: value for racer, value in zip(running, judgement.values, strict=True)}
+            values = {
+                racer.index: float(value) for racer, value in zip(running, judgement.values, strict=True)
+            }
             self.seconds["gradients"] += judgement.gradient_seconds
             self.seconds["discrepancy"] += judgement.metric_seconds
             self.gradient_evaluations += judgement.gradient_evaluations

@@ -220,10 +220,12 @@ class Races:
                 ledger.add(race)
                 if not (race.fell_back and self._goes_down(arms, is_fitted, moved, ledger, longest)):
                     return race, winner, arms
-            line = f"grid: all arms of a rung left the posterior; the {len(arms)} arms run again with step sizes of a "
-            ledger.warnings.append(line + "hundredth")
-            self.report(ledger.warnings[-1])
             factor = DOWN ** (1 / power)
+            ledger.warnings.append(
+                f"grid: all arms of a rung left the posterior; the {len(arms)} arms run again with {factor:g} times "
+                "their step sizes"
+            )
+            self.report(ledger.warnings[-1])
             arms = [shrunk(arm, factor) for arm in arms]
         raise AssertionError("the last race returns or raises")
 
@@ -268,7 +270,7 @@ class Races:
             arms=arms,
             schedule=tuner.schedule(len(arms), share * self.budget.amount),
             budget=self.budget,
-            metric=tuner.judge.metric(named_seed(self.seed, "judge", self.replicate)),
+            metric=tuner.judge.metric(named_seed(self.seed, "judge", self.replicate), **tuner.judge.scores),
             cost=self.cost,
             clock=tuner.clock,
             seed=self.seed,
@@ -411,7 +413,9 @@ def mean_hessian(
     n_directions = d if is_full else N_POINTS
     # In units of a row's products; all rows at draws need no Hessian at the centre, and no difference from it.
     affordable = most_terms // (2 * n_directions)
-    at_centre = 0 if is_full and HESSIAN in model.found.at_mode else n_data
+    # Kept by no pilot: whether it is known must not depend on what ran before.
+    known = model.found.at_mode.get(HESSIAN) if is_full else None
+    at_centre = n_data if known is None else 0
     # A power of two, so that rounds share programs.
     n_rows = 1 << max(FEWEST_ROWS, (affordable - at_centre) // (2 * n_points)).bit_length() - 1
     takes_all = n_data <= max(n_rows, affordable // n_points)
@@ -431,10 +435,7 @@ def mean_hessian(
         total = sum(products(point, model.data, 1.0) for point in points) / n_points
         terms = 2 * n_directions * n_points * n_data
     else:
-        total = (
-            model.found.once_at_mode(HESSIAN, lambda: products(zero, model.data, 1.0)) if is_full else None
-        )
-        total = products(zero, model.data, 1.0) if total is None else total.copy()
+        total = products(zero, model.data, 1.0) if known is None else known.copy()
         for point in points:
             rows = np.sort(rng.choice(n_data, n_rows, replace=False))
             some = take_rows(model.data, rows)

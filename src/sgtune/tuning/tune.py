@@ -50,7 +50,7 @@ from sgtune.tuning.rounds import (
     run_pilot,
     shrunk,
 )
-from sgtune.tuning.tuners import TUNERS, Settings, Tuner, tuner_of
+from sgtune.tuning.tuners import TUNERS, Tuner
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,8 +135,10 @@ class TuningResult:
             The chain; with ``chains`` a `sgtune.Chains`, whose ``tuning`` is this result.
 
         Raises:
-            InputError: the result was loaded without its model.
+            InputError: the result was loaded without its model, or no arm stayed finite.
         """
+        if self.best is None:
+            raise InputError("best: None is not allowed; no arm stayed finite, so there is nothing to run")
         if self.plan is None:
             raise InputError("model: None is not allowed; load the result with its model, load(path, model)")
         model, horizon = self.plan
@@ -240,17 +242,15 @@ class TuningResult:
         }
 
 
-def _named(tuner: str | Tuner, settings: Settings | None) -> tuple[str, Tuner]:
+def _named(tuner: str | Tuner) -> tuple[str, Tuner]:
     """The name of a tuner in results, and the tuner itself."""
     if isinstance(tuner, str):
-        return tuner, tuner_of(tuner, settings)
+        return tuner, TUNERS[check_choice("tuner", tuner, TUNERS)]
     if not isinstance(tuner, Tuner):
         raise InputError(
             f"tuner: {tuner!r} is not allowed; it must be a Halving, GridSearch, Heuristic or Theory, or one of: "
             f"{', '.join(TUNERS)}"
         )
-    if settings is not None:
-        raise InputError(f"settings: given, but {type(tuner).__name__} has its own numbers; it must be None")
     return tuner.name, tuner
 
 
@@ -310,7 +310,6 @@ def tune(
     seed: int = 0,
     replicate: int = 0,
     cost: CostTable | None = None,
-    settings: Settings | None = None,
     preconditioner: str | Preconditioner | ArrayLike = AUTO,
     rounds: str | int = AUTO,
     position: PyTree | None = None,
@@ -342,7 +341,6 @@ def tune(
         cost: seconds per step of every shape in the grid; None: they are measured first. The same seed and the same
             table give the same decisions bit for bit. Every arm makes at least ten steps before it is judged, even if
             they cost more than its budget; but an arm of a default grid for which they do does not start.
-        settings: the grid and the other settings of a tuner that is given by its name.
         preconditioner: as for `sgtune.sample`. ``auto``: ``laplace`` if the MAP is a proper one, otherwise ``none``,
             with a warning; ``none`` for `Heuristic`, whose step size is for theta. The step sizes of a grid are for z;
             those of the default grid fit the largest curvature there, which is 1 with a (D, D) factor.
@@ -369,7 +367,7 @@ def tune(
     watch_compilation()
     ledger = Ledger()
     sampler = published_name(sampler, gradient)
-    name, tuner = _named(tuner, settings)
+    name, tuner = _named(tuner)
     check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     check_integer("replicate", replicate, at_least=0)
     check_integer("n_starts", n_starts, at_least=1)
@@ -394,7 +392,8 @@ def tune(
         map_result(model, n_starts=n_starts)
     preconditioner, remarks = _coordinates(model, tuner, preconditioner, position, centre)
     without_coordinates = "".join(f"; {line}" for line in remarks)
-    remarks = [*tuner.remarks(model.n_data), *remarks]
+    if not resolve_sampler(sampler)[0].needs_all_data:
+        remarks = [*tuner.remarks(model.n_data), *remarks]
 
     def result(best: Arm | None, **found: object) -> TuningResult:
         if best is not None and preconditioner is not None:
@@ -618,8 +617,9 @@ def _doubts(sampler: str, arms: Sequence[Arm], best: Arm, forecast: float | None
         {arm.step_size for arm in arms if {**arm, STEP_SIZE.name: 0} == {**others, STEP_SIZE.name: 0}}
     )
     # A grid that ends where a thermostat does needs no larger step sizes.
-    ends_well = rivals[-1] > 0.99 * resolve_sampler(sampler)[0].largest_of_thermostat
-    if len(rivals) >= EDGE_WARNING and best.step_size in (rivals[0], *rivals[-1:] * (not ends_well)):
+    limit = 0.99 * resolve_sampler(sampler)[0].largest_of_thermostat
+    edges = {*rivals[:1], *(size for size in rivals[-1:] if size <= limit)}
+    if len(rivals) >= EDGE_WARNING and best.step_size in edges:
         side, change = ("smallest", "smaller") if best.step_size == rivals[0] else ("largest", "larger")
         doubts.append(
             f"log10_step_sizes: the chosen step size, {best.step_size:.3g}, is the {side} of its grid: give a grid "
@@ -676,7 +676,7 @@ def _chosen(
     ended = perf_counter()
     compilation = compile_seconds(asked, ended)
     ledger.seconds["discrepancy"] += ended - asked - compilation
-    doubts = []
+    doubts, forecast = [], None
     if choice.best is not None:
         forecast = choice.rows[choice.best]["discrepancy"] if choice.rows else None
         doubts = _doubts(sampler, arms, arms[choice.best], forecast)
@@ -685,7 +685,7 @@ def _chosen(
         rows=choice.rows,
         rung_seconds=[{"rung": 1, **ledger.seconds, "compilation": compilation}],
         warnings=[*remarks, *choice.warnings, *doubts],
-        forecast=choice.rows[choice.best]["discrepancy"] if choice.best is not None and choice.rows else None,
+        forecast=forecast,
     )
     if found.best is None:
         error = AllDivergedError(

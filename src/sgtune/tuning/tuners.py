@@ -23,13 +23,14 @@ from sgtune.theory.recursions import check_known
 from sgtune.tuning.foresight import Choice, foresee
 from sgtune.tuning.grid import (
     LEAPFROGS,
+    check_listed,
     check_names,
     default_fractions,
     fitted_step_sizes,
     make_arms,
     remarks_on_default,
 )
-from sgtune.tuning.horizon import SCORE_ROWS, at_horizon
+from sgtune.tuning.horizon import at_horizon
 from sgtune.tuning.judges import Judge, predictive, stein
 from sgtune.tuning.race import Schedule, halving_schedule, single_rung
 
@@ -39,10 +40,8 @@ __all__ = [
     "GridSearch",
     "Halving",
     "Heuristic",
-    "Settings",
     "Theory",
     "Tuner",
-    "tuner_of",
 ]
 
 
@@ -73,8 +72,10 @@ class Grid:
         fractions = self.batch_fractions
         if fractions is None:
             fractions = (1.0,) if resolve_sampler(sampler)[0].needs_all_data else default_fractions(n_data)
+        check_listed("batch_fractions", fractions)
         arms = []
         for fraction in fractions:
+            batch_size_of(fraction, n_data)
             numbers["batch_fractions"] = (fraction,)
             numbers["log10_step_sizes"] = fitted_step_sizes(sampler, fraction, curvature)
             arms += make_arms(n_data, sampler, **further, **numbers)
@@ -126,7 +127,8 @@ class Tuner:
 
     def __post_init__(self):
         """Check the settings, or raise an `InputError` that names one."""
-        if self.judge is not None and not isinstance(self.judge, Judge):
+        # Of a tuner that has none it is an attribute of the class.
+        if "judge" in vars(self) and not isinstance(self.judge, Judge):
             raise InputError(
                 f"judge: {self.judge!r} is not allowed; it must be a Judge, such as stein('ksd')"
             )
@@ -143,11 +145,6 @@ class Tuner:
     def tasks(self) -> tuple[str, ...] | None:
         """The tasks of the models that it can judge, if it judges by predictions."""
         return None if self.judge is None else self.judge.tasks
-
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether it judges by the error expected at the horizon."""
-        return self.judge is not None and self.judge.looks_ahead
 
 
 def _one_fraction(sampler: str, fraction: float) -> float:
@@ -206,7 +203,8 @@ class GridSearch(Tuner):
         judge: as in `Halving`.
         grid: the arms.
         batch_fraction: the share of the data in the batches of all arms; None: the fractions of the grid.
-        start_noise: chains start at the MAP plus Gaussian noise of this sd, in units of the position.
+        start_noise: chains start at the MAP plus Gaussian noise of this sd, in the coordinates that arms run in: with a
+            preconditioner in about posterior sds, without one in units of the position.
         thin, points, validation_fraction, clock: as in `Halving`.
     """
 
@@ -297,60 +295,4 @@ TUNERS: dict[str, Tuner] = {
     **{f"mamba-{name}": Halving(predictive(name)) for name in ("log-loss", "accuracy", "ece", "mce")},
     "theory": Theory(),
 }
-"""By name; your own entries are added here."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Numbers for a tuner that is given by its name: each has those of its fields that concern it. Defaults are the
-    paper's (App. B.1), except the step sizes and ``score_fraction``.
-
-    Attributes:
-        log10_step_sizes, batch_fractions, n_leapfrogs, hyperparameters: of the `Grid`.
-        pruning_rate, validation_fraction, clock: as in `Halving`.
-        thin, points: as in `Halving`; None: the named tuner's.
-        score_fraction: of the judge `stein`.
-        score_rows: of the judge `at_horizon`.
-        batch_fraction: of ``grid`` and ``heuristic``, which do not tune it.
-        n_leapfrog: of ``heuristic``, which does not tune it.
-        start_noise: of ``grid``.
-    """
-
-    log10_step_sizes: tuple[float, ...] | None = None
-    batch_fractions: tuple[float, ...] | None = None
-    n_leapfrogs: tuple[int, ...] = LEAPFROGS
-    hyperparameters: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    pruning_rate: int = 3
-    thin: int | None = None
-    points: int | None = None
-    score_fraction: float = 0.1
-    score_rows: int = SCORE_ROWS
-    validation_fraction: float = 0.0
-    clock: str = "calibrated"
-    batch_fraction: float = 0.1
-    n_leapfrog: int = 10
-    start_noise: float = 0.2
-
-
-def tuner_of(name: str, settings: Settings | None = None) -> Tuner:
-    """The tuner of this name in `TUNERS`, with the settings that concern it.
-
-    Raises:
-        InputError: there is no such tuner, or a setting is not allowed.
-    """
-    tuner = TUNERS[check_choice("tuner", name, TUNERS)]
-    if settings is None:
-        return tuner
-    own = {entry.name: getattr(tuner, entry.name) for entry in fields(tuner)}
-    new = {
-        entry: getattr(settings, entry)
-        for entry in own
-        # A tuner that takes the grid's fractions, or starts at the mode itself, has no such setting.
-        if getattr(settings, entry, None) is not None
-        and (entry not in ("batch_fraction", "start_noise") or own[entry])
-    }
-    if "grid" in own:
-        new["grid"] = Grid(**{entry.name: getattr(settings, entry.name) for entry in fields(Grid)})
-    if tuner.judge is not None and tuner.judge.remade is not None:
-        new["judge"] = tuner.judge.remade(settings)
-    return replace(tuner, **new)
+"""By name; your own entries are added here. With another number: ``dataclasses.replace(TUNERS["grid"], points=20)``."""

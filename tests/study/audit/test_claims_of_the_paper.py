@@ -60,7 +60,7 @@ def test_intervals_are_those_of_welch():
     found = difference(above, below, 3)
     assert found[:3] == pytest.approx((exact.low, above.mean() - below.mean(), exact.high))
     own = stats.ttest_1samp(above, 0).confidence_interval(0.95)
-    assert judging.mean_of(above, 5)[:3] == pytest.approx((own.low, above.mean(), own.high))
+    assert judging.difference(above, [0.0], 5)[:3] == pytest.approx((own.low, above.mean(), own.high))
 
 
 def test_an_interval_covers_the_difference_in_95_of_100():
@@ -107,11 +107,32 @@ def test_each_tuning_run_counts_once_by_the_mean_over_the_runs_of_its_choice(rec
     assert len(results.by_tuning("sgld", "heuristic", "accuracy")) == 3
 
 
+def test_a_tuning_run_that_no_evaluation_run_has_used_does_not_count(records):
+    results = Results(records, "logistic")
+    record = copy.deepcopy(results.evaluation["sgld", "mamba-ksd"])
+    record["arms"] += [record["arms"][0]] * 2
+    results.evaluation = {("sgld", "mamba-ksd"): record}
+    expected = [row["accuracy"] for row in record["table"]]
+    assert results.by_tuning("sgld", "mamba-ksd", "accuracy") == pytest.approx(expected)
+    assert (len(record["arms"]), results.runs("mamba-ksd")) == (5, 3)
+
+
+def test_a_claim_on_losses_knows_tuners_without_any_arm(records):
+    nowhere, without = copy.deepcopy(records), copy.deepcopy(records)
+    for one, other in zip(nowhere["regret"], without["regret"], strict=True):
+        for chosen in one["chosen"]:
+            if chosen["tuner"] == "mamba-fssd":
+                chosen["arms"] = [None]
+        other["chosen"] = [chosen for chosen in other["chosen"] if chosen["tuner"] != "mamba-fssd"]
+    found, expected = (JUDGED["ours_logistic"].find(Results(one, "logistic")) for one in (nowhere, without))
+    assert found.value == pytest.approx(expected.value)
+
+
 def test_a_tuner_without_randomness_does_not_make_runs_few(records):
     results = Results(records, "logistic")
     assert results.runs("mamba-ksd", "heuristic") == 3
     assert results.runs("heuristic") == np.inf
-    assert JUDGED["accuracy"].find(results).runs == 3
+    assert JUDGED["accuracy_logistic"].find(results).runs == 3
 
 
 def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records):
@@ -127,6 +148,14 @@ def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records)
     assert count(Results(worst, "logistic"))[:3] == (1, 1, 1)
     found = count(Results(unknown, "logistic"))
     assert found.low < found.high
+
+
+def test_without_any_ksd_nothing_is_known_of_the_lowest(records):
+    none = records
+    for sampler, tuner in Results(records, "logistic").evaluation:
+        none = changed_rows(none, sampler, tuner, lambda _: {"ksd": None, "ksd_squared": None})
+    found = JUDGED["ksd_logistic"].find(Results(none, "logistic"))
+    assert (found.low, found.high) == (0, 6)
 
 
 def test_defects_decide_only_what_does_not_hold_without_them(records):
@@ -176,7 +205,7 @@ def test_the_largest_difference_is_an_absolute_one(records):
             found = changed_rows(
                 found, sampler, tuner, lambda _, value=value: {"accuracy": value, "diverged": False}
             )
-    assert JUDGED["accuracy"].find(Results(found, "logistic"))[:3] == pytest.approx((4, 4, 4))
+    assert JUDGED["accuracy_logistic"].find(Results(found, "logistic"))[:3] == pytest.approx((4, 4, 4))
 
 
 def test_every_claim_has_a_row_with_the_papers_number_ours_and_a_verdict(records):
@@ -200,5 +229,13 @@ def test_a_small_run_judges_what_it_has(records):
         for kind, found in records.items()
     }
     judged = {cell.metric for cell in claims(few | {"regret": [], "estimates": []})}
-    gone = {"heuristic", "time_logistic", "time_bnn", "unstable", "ours_logistic", "stochastic", "thinned"}
+    gone = {
+        "heuristic_logistic",
+        "time_logistic",
+        "time_bnn",
+        "unstable_bnn",
+        "ours_logistic",
+        "stochastic",
+        "thinned",
+    }
     assert judged == set(CLAIMS) - gone - {"ksd_pmf", "time_pmf", "ours_pmf"}

@@ -18,7 +18,7 @@ from sgtune.study.experiments.ladder import KINDS
 from sgtune.study.mamba.comparison import deviations
 from sgtune.study.pipeline.plan import check_costs, tunes_alone
 from sgtune.study.posteriors import bnn, pmf
-from sgtune.tuning import TUNERS, Settings
+from sgtune.tuning import TUNERS, GridSearch, Halving, Heuristic, stein
 from sgtune.tuning.grid import BATCH_FRACTIONS, LOG10_STEP_SIZES, default_fractions
 
 
@@ -110,26 +110,28 @@ def test_facts_are_those_of_the_models():
 
 def test_defaults_are_those_of_the_library():
     """`sgtune.tune` by itself does what the paper run does on the logistic regression, except for step sizes."""
-    paper, library = raw_config("paper"), Settings()
+    paper, library = raw_config("paper"), Halving()
     grid, mamba = paper["grids"]["logistic"], paper["mamba"]
     given = {name: tuple(values) for name, values in grid.items()}
     # None stands for the paper's fractions that leave enough rows.
     assert given.pop("batch_fractions") == BATCH_FRACTIONS == default_fractions(800_000)
-    assert library.batch_fractions is None
+    assert library.grid.batch_fractions is None
     # The library's step sizes fit the sampler and the posterior.
     assert given.pop("log10_step_sizes") == LOG10_STEP_SIZES
-    assert library.log10_step_sizes is None
-    assert given == {name: getattr(library, name) for name in given}
+    assert library.grid.log10_step_sizes is None
+    assert given == {name: getattr(library.grid, name) for name in given}
     for name in ("pruning_rate", "clock", "thin"):
         assert mamba[name] == getattr(library, name)
     # The paper's scores use all data; a user rather wants the cheaper tenth, corrected at the mode.
-    assert (mamba["score_fraction"], library.score_fraction) == (1, 0.1)
+    assert (mamba["score_fraction"], stein().scores["score_fraction"]) == (1, 0.1)
+    assert mamba["score_rows"] == library.judge.scores["score_rows"]
     assert library.points is None
     for section, tuner in (("mamba", "mamba-ksd"), ("grid", "grid"), ("grid_ksd", "grid-ksd")):
         assert paper[section]["points"] == (TUNERS[tuner].points or TUNERS[tuner].judge.points)
     for name in ("batch_fraction", "n_leapfrog"):
-        assert paper["heuristic"][name] == getattr(library, name)
-    assert paper["grid"]["start_noise"] == library.start_noise
+        assert paper["heuristic"][name] == getattr(Heuristic(), name)
+    for name in ("start_noise", "batch_fraction"):
+        assert paper["grid"][name] == getattr(GridSearch(), name)
     defaults = {name: entry.default for name, entry in inspect.signature(find_map).parameters.items()}
     assert paper["map"] == {name: defaults[name] for name in ("epochs", "tolerance", "max_steps")}
 

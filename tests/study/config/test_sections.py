@@ -172,8 +172,8 @@ def test_tuners_that_look_ahead_get_the_horizon_and_theory_no_clock():
     assert [one["horizon"].seconds for one in found.values()] == [20, 20]
     assert [one["budget"].seconds for one in found.values()] == [1, 1]
     # Theory runs no arm, and would refuse a wall-clock budget.
-    assert [one["settings"].clock for one in found.values()] == ["wall", "calibrated"]
-    assert (found["mamba"]["settings"].score_rows, found["mamba"]["settings"].thin) == (500, None)
+    assert [one["tuner"].clock for one in found.values()] == ["wall", "calibrated"]
+    assert (found["mamba"]["tuner"].judge.scores, found["mamba"]["tuner"].thin) == ({"score_rows": 500}, None)
 
 
 def test_studied_is_every_tuner_of_a_model_with_every_sampler():

@@ -40,6 +40,8 @@ OF_ONE_KEY = [
     ("calibration.table", "results/quick/cost/table.json", "copy"),
     ("ccadl.normal.batch_size", 101, "<= ccadl.normal.n_data = 100"),
     ("adam_mcmc.acceptance.directional_noises", [1, 2], "contain 0"),
+    ("posteriors.reference.chains", 1, "be >= 2"),
+    ("posteriors.reference.n_draws", 602, "a multiple of posteriors.reference.chains = 4"),
     # Of one model.
     ("per_model.pmf.mamba.seconds", 0, "a number > 0"),
     ("per_model.pmf.widths.widths", [0, 2], "contain 1"),

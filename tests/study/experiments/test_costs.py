@@ -15,7 +15,7 @@ from sgtune.study.config.validate import validate_config
 from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.study.pipeline.plan import shapes_of, tuners_of
 from sgtune.support.axes import AXES
-from sgtune.tuning import make_arms, tuner_of
+from sgtune.tuning import make_arms
 
 ROW = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None, "seconds_per_step": 1e-4}
 OTHER = {"sampler": "sghmc", "batch_size": 20, "n_leapfrog": 5, "seconds_per_step": 2e-3}
@@ -78,7 +78,7 @@ def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run):
             arms = make_arms(n_data, sampler, **settings_of(config, "screen", model)["grids"])
             for name in tuners_of(config, model, sampler):
                 own = tuning_arguments(settings_of(config, "tuning", model, name), name)
-                arms += tuner_of(own["tuner"], own["settings"]).arms(n_data, sampler)
+                arms += own["tuner"].arms(n_data, sampler)
             used |= {shape_of(sampler, arm) for arm in arms}
         estimates = settings_of(config, "estimates", model)["estimates"]
         fractions = (estimates["batch_fraction"], *estimates["batch_fractions"])

@@ -14,7 +14,7 @@ from sgtune.study.experiments import losses, tune
 from sgtune.study.experiments import tune as module
 from sgtune.study.pipeline.plan import n_races
 from sgtune.tuning import TUNERS as METHODS
-from sgtune.tuning import Settings
+from sgtune.tuning import Grid, GridSearch, Halving, Heuristic, Theory
 
 GRIDS = {"log10_step_sizes": [-3, -4, -5, 6], "batch_fractions": [0.1], "n_leapfrogs": [2]}
 SETTINGS = {"pruning_rate": 2, "clock": "calibrated", "thin": 10, "points": 20, "score_fraction": 1}
@@ -37,7 +37,8 @@ def model():
 @pytest.fixture
 def tuned(monkeypatch):
     """The names of the tuners that ran."""
-    return Calls(monkeypatch, module, "tune", lambda *_, tuner, **__: tuner)
+    names = {Halving: "mamba-ksd", GridSearch: "grid", Heuristic: "heuristic"}
+    return Calls(monkeypatch, module, "tune", lambda *_, tuner, **__: names[type(tuner)])
 
 
 def tune_all(model, folder, settings=TUNERS, inputs="1", seed=0, **options):
@@ -123,9 +124,12 @@ def test_each_replicate_is_a_race_of_its_own(model):
 
 def test_the_configurations_words_become_the_tuners_arguments():
     given = tune.tuning_arguments(TUNERS["mamba-ksd"], "mamba-ksd-smaller")
-    assert (given["tuner"], given["budget"].given()) == ("mamba-ksd", {"seconds": 0.03})
-    grid = {"log10_step_sizes": (-3, -4, -5, 6), "batch_fractions": (0.1,), "n_leapfrogs": (2,)}
-    assert given["settings"] == Settings(**grid, **SETTINGS)
+    tuner = given["tuner"]
+    assert given["budget"].given() == {"seconds": 0.03}
+    assert tuner.grid == Grid((-3, -4, -5, 6), (0.1,), n_leapfrogs=(2,))
+    assert tuner.judge.scores == {"score_fraction": SETTINGS["score_fraction"]}
+    others = {name: number for name, number in SETTINGS.items() if name != "score_fraction"}
+    assert tuner == Halving(tuner.judge, grid=tuner.grid, **others)
     assert tune.tuning_arguments(TUNERS["grid"], "grid")["budget"].given() == {"steps": 30}
     assert tune.tuning_arguments(TUNERS["heuristic"], "heuristic")["budget"] is None
 
@@ -174,7 +178,10 @@ def test_every_choice_is_run_for_the_longest_horizon_and_a_killed_job_loses_one_
     # Longer runs of a stable arm have smaller predicted errors.
     foreseen = {(one["tuner"], one["horizon"]): one["foreseen"] for one in own["chosen"]}
     assert foreseen["theory", 0.2] < foreseen["theory", 0.05]
-    races = Calls(monkeypatch, module, "tune", lambda *_, tuner, horizon, **__: (tuner, horizon.seconds))
+    names = {Halving: "mamba", Theory: "theory"}
+    races = Calls(
+        monkeypatch, module, "tune", lambda *_, tuner, horizon, **__: (names[type(tuner)], horizon.seconds)
+    )
     runs = Calls(monkeypatch, losses, "run_arms", lambda *_, replicate, **__: replicate)
     runs.killed_at = "horizons 1"
     with pytest.raises(KeyboardInterrupt):

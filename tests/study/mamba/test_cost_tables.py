@@ -103,7 +103,8 @@ def test_tuning_time_by_hand(tuned_by_hand):
     expected = {"nominal_seconds": 12, "warm_seconds": 24, "warm_per_budget": 2, "cold_seconds": 37}
     expected |= {"cold_per_budget": 37 / 12, "warm_ratio": 1, "nominal_ratio": 1}
     assert values_of(cells, "mamba-ksd") == pytest.approx(expected)
-    assert cells["mamba-ksd", "warm_seconds"].sd == pytest.approx(24 / 2**0.5)  # of 12 and 36
+    warm = cells["mamba-ksd", "warm_seconds"]
+    assert (warm.sd, warm.se) == pytest.approx((24 / 2**0.5, 12))  # of 12 and 36
     ratios = [cells["mamba-fssd", name].value for name in ("warm_ratio", "nominal_ratio")]
     assert ratios == pytest.approx([0.5, 1.5])
     in_budgets = ("nominal_seconds", "warm_per_budget", "cold_per_budget", "nominal_ratio")

@@ -65,6 +65,26 @@ def test_what_was_not_run_as_long_or_is_not_known_has_no_number(records):
     assert cells_of_theory(records)["sgld", "foreseen_x100"].shown == NO_ARM
 
 
+def test_without_the_predicted_loss_the_prediction_stands_alone(records):
+    records = copy.deepcopy(records)
+    for record in records["regret"]:
+        record["losses"].remove("xi_white")
+        for run in record["runs"]:
+            del run["losses"]["xi_white"]
+    cells = cells_of_theory(records)
+    assert cells["sgld", "foreseen_x100"].value == pytest.approx(20)
+    assert cells["sgld", "measured_x100"].shown == cells["sgld", "measured_over_foreseen"].shown == DASH
+
+
+def test_errors_with_runs_that_diverged_are_lower_bounds(records):
+    records = copy.deepcopy(records)
+    for run in (run for record in records["regret"] for run in record["runs"]):
+        run["diverged"] = [True, *run["diverged"][1:]]
+    measured = cells_of_theory(records)["sgld", "measured_x100"]
+    assert measured.shown.startswith("≥ ")
+    assert measured.shown.endswith(f"({measured.replicates - 1}/{measured.replicates})")
+
+
 def test_choices_for_short_runs_are_held_against_that_for_the_longest(records):
     cells = cells_by(make("horizons", records), "tuner", "detail", "metric")
     short, long = ({metric: cells["mamba", at, metric] for metric in METRICS} for at in ("1 s", "10 s"))

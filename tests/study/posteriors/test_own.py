@@ -124,7 +124,7 @@ def test_the_run_has_the_files_name_unless_that_is_taken():
     write_json("results/mine/data/own.json", {"files": {"old/mine.py": ""}})
     with pytest.raises(InputError, match=r"results/mine is of old/mine\.py; give the key run, too"):
         own.run_named_after("new/mine.py", [])
-    assert own.run_named_after("old/mine.py", []) == "mine"
+    assert own.run_named_after("old/mine.py", []) == own.run_named_after("./old/mine.py", []) == "mine"
 
 
 FACTS = {

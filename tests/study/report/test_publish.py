@@ -101,14 +101,25 @@ def test_a_file_that_is_not_the_manifests_is_not_published(tmp_path):
 
 def test_verify_names_every_file_that_is_foreign_changed_or_missing(tmp_path):
     run, mamba = tmp_path / "mine", tmp_path / "mine/mamba"
-    for name in ("evaluation/sgld.json", "data/logistic/rows.npy", "logs/job.log", "ccadl/curves.json"):
+    for name in (
+        "evaluation/sgld.json",
+        "cost/pmf.json",
+        "data/logistic/rows.npy",
+        "logs/job.log",
+        "ccadl/curves.json",
+    ):
         (run / name).parent.mkdir(parents=True, exist_ok=True)
         (run / name).write_text(name)
     results = sums_of_run(run, STUDIES)
-    assert results.keys() == {"evaluation/sgld.json", "data/logistic/rows.npy"}
+    assert results.keys() == {"evaluation/sgld.json", "cost/pmf.json", "data/logistic/rows.npy"}
     with pytest.raises(DataError, match="no study has a manifest"):
         verify(run, STUDIES)
     manifest = run_of(mamba)
+    write_json(manifest, read_json(manifest) | {"results": results})
+    # Made for other runs, before or after this one was finished: no result of it.
+    (run / "cost/table.json").write_text("the costs of all models")
+    write_json(manifest, read_json(manifest) | {"results": sums_of_run(run, STUDIES)})
+    assert verify(run, STUDIES) == []
     write_json(manifest, read_json(manifest) | {"results": results})
     # A study that is not finished has no manifest, and its files are not judged.
     assert verify(run, STUDIES) == []

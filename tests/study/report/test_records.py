@@ -51,6 +51,10 @@ def test_runs_behind_curves_alone_give_no_row_of_a_table():
     grid = record_of(records, "pmf", "sgld", "grid")
     assert grid["table"] == [{"replicate": 0, "no_arm": True}]
     assert {row["replicate"] for row in grid["curves"]} == {1}
+    # Nor where no tuner has an arm for the last of them.
+    for tuned in files["evaluation"]["pmf/sgld"]["tuners"]:
+        tuned["runs"][2] = None
+    assert len(record_of(records_of(files), "pmf", "sgld", "mamba-ksd")["table"]) == 1
 
 
 def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives_and_a_reference_has_its_chains():

@@ -78,6 +78,10 @@ def test_ratios_are_to_the_best_arm_and_their_geometric_mean_is_over_what_is_sta
     assert (cancer.value, cancer.finite, cancer.replicates) == (pytest.approx(3), 1, 2)
     assert (digits.value, digits.missing) == (None, "refused")
     assert (every.model, every.value, every.finite, every.replicates) == ("all", pytest.approx(2), 2, 4)
+    # Chains of the best arm that left do not count; without any there is no ratio.
+    some, none = record("groups", run(xi=0.4), best=(0.1, None)), record("groups", run(), best=(None,))
+    first, second, _ = posteriors_regret({"races": [some, none]})
+    assert (first.value, second.value, second.missing) == (pytest.approx(4), None, "unstable")
     # Of the default: its errors, and what left.
     own = record("groups", run(), run(xi=None), run("theory", "laplace", 9.0))
     [*others, unstable] = posteriors_errors({"races": [own]})

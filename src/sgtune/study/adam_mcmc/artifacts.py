@@ -11,7 +11,7 @@ NAMES = {
     **{"adam-mcmc": "AdamMCMC", "mala": "MALA", "hmc": "HMC", "map": "MAP"},
     **{"isotropic": "s_d = 0", "prolate": "s_d = 1", "prolate-batch": "s_d = 1, minibatch gradients"},
     **{"minibatch-test": "s_d = 1, minibatch test", "exact": "s_d = 1, exact"},
-    **{"finalist": "Best arm", "acceptance": "Acceptance", "chosen": "Arm of each race"},
+    **{"acceptance": "Acceptance", "chosen": "Arm of each race"},
     **{f"gaussian-{d}": f"N(0, I), D = {d:,}" for d in (2, 10, 50, 100, 1_000, 10_000)},
 }
 """Printed names that only this study has, in the order of print; targets for the configurations that are tracked."""
@@ -39,6 +39,7 @@ STUDY = Study(
             title="Samplers with a Metropolis test: regret of their tuners",
             rows=("sampler", "tuner"),
             stub={"tuner": "Chosen by"},
+            needs=("logistic",),
         ),
         "adam_choices": Artifact(
             ("races",),
@@ -46,11 +47,13 @@ STUDY = Study(
             rows=("sampler", "tuner"),
             stub={"tuner": "Judge"},
             is_prose=True,
+            needs=("logistic",),
         ),
         "adam_evaluation": Artifact(
             ("evaluations",),
             title="AdamMCMC at equal seconds",
             rows=("sampler",),
+            needs=("logistic",),
         ),
     },
     figures={

@@ -1,6 +1,7 @@
 """The figures of the study: acceptance and E x^2 against s, bias against gamma / s, total variation against steps."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from math import ceil, expm1
 from statistics import median
 
@@ -24,7 +25,7 @@ RATIOS = (
 )
 """Of gamma / s, ascending."""
 
-LOOKS = {
+VARIANT_MARKERS = {
     "isotropic": (BLUE, "s"),
     "prolate": (VERMILION, "o"),
     "prolate-batch": (ORANGE, "^"),
@@ -68,12 +69,13 @@ def adam_acceptance_curves(records: Records) -> Figure:
     )
     ratios = sorted({cell["drift_ratio"] for record in found for cell in record["cells"]})
     alongs = sorted({cell["directional_noise"] for cell in found[0]["cells"]})
-    looks = dict(zip(ratios, RATIOS, strict=False))
+    hollow = [look | {"markerfacecolor": "none"} for look in RATIOS]
+    lines = dict(zip(ratios, cycle([*RATIOS, *hollow]), strict=False))
     n_rows, shared = 2 * len(alongs), {"sharex": True, "sharey": "row"}
     figure, axes = panels(n_rows, len(found), WIDTH, 1.5 * n_rows + 0.8, **shared)
     for column, record in zip(axes.T, found, strict=True):
         for along, rates, squares in zip(alongs, column, column[len(alongs) :], strict=False):
-            for ratio, look in looks.items():
+            for ratio, look in lines.items():
                 where = (ratio, along)
                 own = [c for c in record["cells"] if (c["drift_ratio"], c["directional_noise"]) == where]
                 _draw_line(rates, own, "acceptance", look)
@@ -93,7 +95,7 @@ def adam_acceptance_curves(records: Records) -> Figure:
         axes[len(alongs) + i, 0].set_ylim(bottom=0)
         axes[i, 0].set_ylabel(f"acceptance\ns_d = {along:g}")
         axes[len(alongs) + i, 0].set_ylabel(f"E x²\ns_d = {along:g}")
-    handles = [Line2D([], [], label=f"γ / s = {ratio:g}", ms=3.5, **look) for ratio, look in looks.items()]
+    handles = [Line2D([], [], label=f"γ / s = {ratio:g}", ms=3.5, **look) for ratio, look in lines.items()]
     legend_below(figure, handles, len(handles), handlelength=2.6)
     return figure
 
@@ -114,7 +116,7 @@ def adam_bias_curves(records: Records) -> Figure:
     figure, [axes] = panels(1, len(dimensions), WIDTH, 2.9, sharey=True)
     for axis, dimension in zip(axes, dimensions, strict=True):
         floors: dict[float, list[float]] = {}
-        for variant, (color, marker) in LOOKS.items():
+        for variant, (color, marker) in VARIANT_MARKERS.items():
             own = [
                 (cell["ratio"], *_with_half_width(cell["squares"]))
                 for cell in found["cells"]

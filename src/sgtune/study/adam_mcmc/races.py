@@ -13,7 +13,8 @@ from sgtune.sampling.arm import shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.experiments.evaluate import evaluate_tuned, stein_metrics
 from sgtune.study.experiments.losses import raced_arm
-from sgtune.study.experiments.screen import as_grid, rerun_finalists, screen_grid
+from sgtune.study.experiments.screen import rerun_finalists, screen_grid
+from sgtune.study.experiments.tune import as_grid
 from sgtune.study.pipeline.parts import Task
 from sgtune.study.report.records import rows_of
 from sgtune.support.errors import InputError

@@ -20,9 +20,9 @@ DEFECTS = {
 
 CLAIMS = {
     "ksd_logistic": "MAMBA has the lowest KSD for five of six samplers",
-    "heuristic": "For SGNHT the heuristic has the lowest KSD",
+    "heuristic_logistic": "For SGNHT the heuristic has the lowest KSD",
     "batches_logistic": "MAMBA chooses batches of 1% for five of six samplers",
-    "accuracy": "Accuracy cannot tell the tuners apart",
+    "accuracy_logistic": "Accuracy cannot tell the tuners apart",
     "grid_ksd": "Grid search by KSD gives comparable KSDs",
     "grid_ksd_time": "Grid search by KSD takes longer than MAMBA",
     "time_logistic": "Grid search takes longer than MAMBA to tune SGHMC",
@@ -30,9 +30,9 @@ CLAIMS = {
     "ksd_pmf": "MAMBA has the lowest KSD for all samplers",
     "time_pmf": "Grid search takes longer than MAMBA to tune SGHMC",
     "ours_pmf": "Not in the paper: the default tuner has the smallest error",
-    "ece": "MAMBA's ECE is best or very close to it",
+    "ece_bnn": "MAMBA's ECE is best or very close to it",
     "batches_bnn": "MAMBA chooses batches of 1% for all samplers",
-    "unstable": "MAMBA's SGNHT loses stability; smaller step sizes mend it",
+    "unstable_bnn": "MAMBA's SGNHT loses stability; smaller step sizes mend it",
     "time_bnn": "Grid search takes longer than MAMBA to tune SGHMC",
     "stochastic": "KSD by stochastic gradients follows KSD by full gradients",
     "thinned": "KSD of thinned draws follows KSD of all draws",
@@ -58,6 +58,7 @@ STUDY = Study(
             maker="claims:defects",
             kinds=("audits", "evaluation"),
             title="Logistic regression with the published code's defects",
+            needs=("audit",),
             rows=("tuner", "metric", "detail"),
             columns=("sampler",),
             stub={"detail": "Defect"},
@@ -67,6 +68,7 @@ STUDY = Study(
         "limits": Artifact(
             ("evaluation", "reference", "widths", "preconditioned"),
             title="How far tuned chains are from what is possible",
+            needs=("reference",),
         )
     },
     names=DEFECTS | CLAIMS,

@@ -41,11 +41,6 @@ class Interval(NamedTuple):
     of: int = 0
 
 
-def mean_of(values: Sequence[float], runs: float) -> Interval:
-    """The mean of independent ``values``."""
-    return difference(values, [0.0], runs)
-
-
 def difference(above: Sequence[float], below: Sequence[float], runs: float) -> Interval:
     """The difference of two means, by Welch's t. A mean with an infinite number is infinite; of two such means nothing
     is known. One number alone has no error, and knows nothing, unless it is an exact 0."""
@@ -103,7 +98,12 @@ class Results:
     def runs(self, *tuners: str) -> float:
         """The fewest tuning runs of these tuners, of those whose choice differs between them."""
         random = [tuner for tuner in tuners if TUNERS[tuner].is_random]
-        found = [len(one["arms"]) for (_, tuner), one in self.evaluation.items() if tuner in random]
+        # An evaluation of fewer replicates than there are tuning runs leaves some out.
+        found = [
+            min(len(one["arms"]), len(one["table"]))
+            for (_, tuner), one in self.evaluation.items()
+            if tuner in random
+        ]
         return min(found, default=np.inf)
 
     def by_tuning(self, sampler: str, tuner: str, key: str) -> np.ndarray:
@@ -112,7 +112,7 @@ class Results:
         n = len(record["arms"])
         values = np.array([_number(row, key) for row in record["table"]])
         tunings = np.array([row["replicate"] % n for row in record["table"]])
-        return values if n == 1 else np.array([values[tunings == one].mean() for one in range(n)])
+        return values if n == 1 else np.array([values[tunings == one].mean() for one in np.unique(tunings)])
 
     def beyond(self, sampler: str, ours: str, others: Iterable[str], key: str) -> Interval:
         """The smallest of the others' means, less ours."""
@@ -123,12 +123,14 @@ class Results:
 
 def _number(row: dict, key: str) -> float:
     """A row's number; of a KSD the logarithm, since choices differ by factors. An unbiased square below that of a tenth
-    of exact draws' KSD is noise, and counts as that."""
+    of exact draws' KSD is noise, and counts as that; without any KSD nothing is known."""
     if row.get("diverged") or row.get("no_arm") or (row[key] is None and key != "ksd"):
         return np.inf
     if key != "ksd":
         return row[key]
     square = row.get("ksd_squared")
+    if square is None and row["ksd"] is None:
+        return np.inf
     square = row["ksd"] ** 2 if square is None else square
     return np.log(max(square, (row["ksd_floor"] / 10) ** 2)) / 2
 
@@ -153,7 +155,7 @@ def batches_of_a_hundredth(results: Results) -> Interval:
         [arm is not None and round(100 * arm["batch_size"] / one["n_data"], 1) == 1 for arm in one["arms"]]
         for one in chosen
     ]
-    found = mean_of(np.sum(hits, axis=0), results.runs("mamba-ksd"))
+    found = difference(np.sum(hits, axis=0), [0.0], results.runs("mamba-ksd"))
     return found._replace(low=max(found.low, 0), high=min(found.high, len(chosen)), of=len(chosen))
 
 
@@ -231,8 +233,9 @@ def distance_of_estimates(*results: Results, gradients: str, points: str) -> Int
             for (kind, which, step), value in found.items()
             if (kind, which) == ("full-batch", "all")
         ]
-        logs.append(max(abs(np.log(a / b)) for a, b in pairs if a and b and np.isfinite([a, b]).all()))
-    return _factor(mean_of(logs, len(logs)))
+        factors = [abs(np.log(a / b)) for a, b in pairs if a and b and np.isfinite([a, b]).all()]
+        logs.append(max(factors, default=np.inf))
+    return _factor(difference(logs, [0.0], len(logs)))
 
 
 def loss_over_ours(results: Results) -> Interval:
@@ -243,10 +246,11 @@ def loss_over_ours(results: Results) -> Interval:
         seconds, key = max(run["seconds"] for run in record["runs"]), record["losses"][0]
         fresh = {run["arm"]: run["losses"][key] for run in record["runs"] if run["seconds"] == seconds}
         for chosen in record["chosen"]:
-            arms = [fresh.get(arm) for arm in chosen["arms"]]
-            of_arms = [np.inf if values is None else np.mean(values) for values in arms]
+            none = np.full(len(next(iter(fresh.values()))), np.inf)
+            arms = [fresh.get(arm, none) for arm in chosen["arms"]]
             # Without randomness in the choice its runs are what differs.
-            losses.setdefault(chosen["tuner"], []).append(np.log(arms[0] if len(arms) == 1 else of_arms))
+            of_tunings = arms[0] if len(arms) == 1 else np.mean(arms, axis=1)
+            losses.setdefault(chosen["tuner"], []).append(np.log(of_tunings))
     ours = np.mean(losses["mamba"], axis=0)
     others = [one for one in losses if TUNERS[one].in_paper and not one.endswith("-smaller")]
     found = [difference(np.mean(losses[one], axis=0), ours, results.runs(one, "mamba")) for one in others]
@@ -299,11 +303,11 @@ JUDGED = {
     "ksd_logistic": Judged(
         "logistic", "5 of 6", partial(lowest_ksd, ours=MAMBAS), 5, needs=(*MAMBAS, *OTHERS)
     ),
-    "heuristic": Judged(
+    "heuristic_logistic": Judged(
         "logistic", "1 of 1", heuristic_on_sgnht, 1, needs=(*MAMBAS, *OTHERS), samplers=SGNHT
     ),
     "batches_logistic": Judged("logistic", "5 of 6 (text), 3 of 6 (Table 5)", batches_of_a_hundredth, 5),
-    "accuracy": Judged(
+    "accuracy_logistic": Judged(
         *("logistic", "0.1 points", partial(largest_difference, key="accuracy"), 0.1, True),
         needs=(*MAMBAS, *OTHERS, "grid-ksd"),
     ),
@@ -316,9 +320,9 @@ JUDGED = {
     "ksd_pmf": Judged("pmf", "6 of 6", partial(lowest_ksd, ours=MAMBAS[:1]), 6, needs=COMPARED),
     "time_pmf": Judged("pmf", "2", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
     "ours_pmf": Judged("pmf", "", loss_over_ours, 1, needs=OURS, kind="regret"),
-    "ece": Judged("bnn", "5 of 6", near_the_best_ece, 5, needs=COMPARED),
+    "ece_bnn": Judged("bnn", "5 of 6", near_the_best_ece, 5, needs=COMPARED),
     "batches_bnn": Judged("bnn", "6 of 6", batches_of_a_hundredth, 6),
-    "unstable": Judged(
+    "unstable_bnn": Judged(
         "bnn", "yes", loss_of_stability, 0, needs=("mamba-ksd", "mamba-ksd-smaller"), samplers=SGNHT
     ),
     "time_bnn": Judged("bnn", "4 to 6", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),

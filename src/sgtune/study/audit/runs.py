@@ -22,7 +22,7 @@ from sgtune.study.experiments.losses import raced_arm
 from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.study.pipeline.parts import Task
 from sgtune.study.pipeline.plan import n_races
-from sgtune.tuning import Halving, Judge, Tuner, tuner_of
+from sgtune.tuning import Halving, Judge, Tuner
 from sgtune.tuning.judges import ArmDraws, Judgement
 
 
@@ -41,7 +41,7 @@ def audit_sampler(task: Task, defect: str, settings: Mapping) -> dict:
 
     def chosen(tuner: str, replicate: int) -> dict | None:
         arguments = tuning_arguments(settings["tuners"][tuner], tuner)
-        own = with_defect(tuner_of(arguments["tuner"], arguments["settings"]), tuner, defect)
+        own = with_defect(arguments["tuner"], tuner, defect)
         arm = raced_arm(task, tuner=own, budget=arguments["budget"], replicate=replicate)
         task.report(f"{defect}, {tuner}, race {replicate}: {arm}")
         return arm and arm.to_record()

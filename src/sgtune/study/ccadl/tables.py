@@ -134,7 +134,8 @@ def normal(records: Records) -> list[Cell]:
         cells.append(runs.number("time_paper", theirs))
         for name, time in times.items():
             value, se = (None if None in (x, theirs) else x / theirs for x in (time.value, time.se))
-            cells.append(replace(time, metric=f"time_ratio_{name}", value=value, se=se))
+            missing = time.missing if time.value is None else DASH
+            cells.append(replace(time, metric=f"time_ratio_{name}", value=value, se=se, missing=missing))
     return _marked(cells)
 
 

@@ -145,6 +145,13 @@ def _check_run(config: Mapping) -> None:
     why, n_rows = ", for it leaves no row for the test set", "data.logistic.n_rows"
     require("data.logistic.n_train", lt, "be <", why, than=n_rows)
     require("ccadl.logistic.reference.n_draws", *MULTIPLE, than="ccadl.logistic.reference.chains")
+    require("posteriors.reference.n_draws", *MULTIPLE, than="posteriors.reference.chains")
+    require(
+        "posteriors.reference.chains",
+        lambda chains: chains >= 2,
+        "be >= 2",
+        why="; the first gives directions",
+    )
     require("ccadl.normal.batch_size", le, "be <=", than="ccadl.normal.n_data")
     for experiment in ("logistic", "drbm"):
         require(f"ccadl.{experiment}.batch_size", le, "be <=", than="ccadl.data.simulated")

@@ -40,10 +40,11 @@ from sgtune.model import Model, define_model
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.experiments.losses import raced_arm, true_loss_judge
+from sgtune.study.experiments.tune import with_numbers
 from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.support.randomness import named_seed
 from sgtune.theory.linear import Directions, expected_errors, expected_run
-from sgtune.tuning import Grid, Halving, Settings, make_arms
+from sgtune.tuning import TUNERS, Grid, Halving, make_arms
 
 N_DATA = 1_000
 """Rows of every model."""
@@ -293,7 +294,7 @@ def ladder_runs(
     """The choices of the oracle and of each of ``tuners`` for ``sampler`` on one Gaussian, in ``replicates`` races of R
     = ``seconds`` of the ladder's clock each, and their expected errors after as many seconds.
 
-    At most ``points`` points judge an arm in the first rung (`sgtune.tuning.Settings`). The oracle runs the race of
+    At most ``points`` points judge an arm in the first rung (`sgtune.tuning.Halving`). The oracle runs the race of
     MAMBA and sees the true error of an arm's own draws (`xi_along`).
 
     Args:
@@ -312,13 +313,12 @@ def ladder_runs(
     arms = make_arms(N_DATA, sampler, **grid)
     cost = CostTable({shape_of(sampler, arm): seconds_per_step(sampler, arm) for arm in arms})
     task, budget = Task(model, sampler, cost=cost, seed=seed), Budget(seconds=section["seconds"])
-    settings = Settings(**grid, points=section["points"])
-    oracle = Halving(judge=true_loss_judge(lambda model, draws: xi_along(known, draws)), grid=Grid(**grid))
-    racing = {"oracle": {"tuner": oracle}}
-    racing |= {tuner: {"tuner": tuner, "settings": settings} for tuner in section["tuners"]}
+    judge = true_loss_judge(lambda model, draws: xi_along(known, draws))
+    racing = {"oracle": Halving(judge=judge, grid=Grid(**grid))}
+    racing |= {name: with_numbers(TUNERS[name], grid, section) for name in section["tuners"]}
     chosen: dict[str, list[Arm | None]] = {tuner: [] for tuner in racing}
     for i, tuner in product(range(section["replicates"]), racing):
-        chosen[tuner].append(raced_arm(task, budget=budget, replicate=i, **racing[tuner]))
+        chosen[tuner].append(raced_arm(task, budget=budget, replicate=i, tuner=racing[tuner]))
         report(f"{model.name}, {sampler}, {tuner}, race {i}: {chosen[tuner][-1]}")
     found = [arm for arm in chain(*chosen.values()) if arm is not None]
     everything = list(dict.fromkeys([*arms, *found]))

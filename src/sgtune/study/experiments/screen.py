@@ -6,7 +6,6 @@ unbiased.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 from itertools import chain
 
@@ -17,8 +16,9 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
 from sgtune.sampling.thinning import random_subset
 from sgtune.study.experiments.losses import frozen_losses, losses_of, raced_arm, run_replicates
+from sgtune.study.experiments.tune import as_grid
 from sgtune.study.pipeline.parts import Task
-from sgtune.tuning import Grid, Halving
+from sgtune.tuning import Halving
 
 RANDOM_ARMS = 5
 """This many random arms run with the finalists: the loss of a tuner that does not look at any draws."""
@@ -77,12 +77,6 @@ def screen_grid(
         },
         "frozen": frozen_losses(task.model, losses),
     }
-
-
-def as_grid(grid: Mapping[str, Sequence]) -> Grid:
-    """A configuration's grid: keys without a field of `sgtune.tuning.Grid` are further axes."""
-    own = {entry.name: grid[entry.name] for entry in fields(Grid) if entry.name in grid}
-    return Grid(**own, hyperparameters={name: grid[name] for name in grid if name not in own})
 
 
 def rerun_finalists(

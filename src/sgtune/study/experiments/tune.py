@@ -16,34 +16,48 @@ from sgtune.study.experiments.losses import losses_of, run_replicates
 from sgtune.study.pipeline.parts import Task
 from sgtune.study.pipeline.plan import n_races
 from sgtune.tuning import TUNERS as METHODS
-from sgtune.tuning import AllDivergedError, Settings, tune
+from sgtune.tuning import AllDivergedError, Grid, Tuner, tune
 
 AHEAD = ("mamba", "theory")
 """The tuners that look ahead to a horizon, and are compared for several."""
 
 
 def tuning_arguments(settings: Mapping, tuner: str) -> dict:
-    """``tuner``, ``budget``, ``horizon``, ``settings`` and ``preconditioner`` of `sgtune.tune` from the configuration's
-    sections (`settings_of`)."""
+    """``tuner``, ``budget``, ``horizon`` and ``preconditioner`` of `sgtune.tune` from the configuration's sections
+    (`settings_of`)."""
     own = dict(settings[TUNERS[tuner].section])
     own.pop("replicates", None)
     amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
     budget = Budget(**amounts) if any(amounts.values()) else None
     ahead = own.pop("horizon", None)
-    if METHODS[method_of(tuner)].choose is not None:
+    method = METHODS[method_of(tuner)]
+    if method.choose is not None:
         # It runs no arm and needs no clock: costs give the number of steps that the horizon buys.
         own.pop("clock", None)
-    grid = {name: tuple(values) for name, values in settings["grids"].items()}
-    own |= {entry.name: grid.pop(entry.name) for entry in fields(Settings) if entry.name in grid}
     own |= {"validation_fraction": settings["tuning"]["validation_fraction"]}
     return {
-        "tuner": method_of(tuner),
+        "tuner": with_numbers(method, settings["grids"], own),
         "budget": budget,
         "horizon": None if ahead is None else Budget(seconds=ahead),
-        "settings": Settings(**own, hyperparameters=grid),
         # As in the papers, whose step sizes are for the parameters themselves.
         "preconditioner": "none",
     }
+
+
+def as_grid(grid: Mapping[str, Iterable]) -> Grid:
+    """A configuration's grid: keys without a field of `sgtune.tuning.Grid` are further axes."""
+    further = {name: tuple(values) for name, values in grid.items()}
+    axes = {entry.name: further.pop(entry.name) for entry in fields(Grid) if entry.name in further}
+    return Grid(**axes, hyperparameters=further)
+
+
+def with_numbers(tuner: Tuner, grid: Mapping[str, Iterable], numbers: Mapping) -> Tuner:
+    """``tuner`` on a ``grid`` of the configuration, with those of the ``numbers`` that it, or its judge, has."""
+    given = {name: number for name, number in numbers.items() if number is not None} | {"grid": as_grid(grid)}
+    if tuner.judge is not None:
+        scores = {name: given.get(name, number) for name, number in tuner.judge.scores.items()}
+        given["judge"] = replace(tuner.judge, scores=scores)
+    return replace(tuner, **{entry.name: given[entry.name] for entry in fields(tuner) if entry.name in given})
 
 
 def tune_sampler(
@@ -162,7 +176,7 @@ def _choices(task: Task, settings: Mapping) -> list[dict]:
     for tuner, seconds in product(AHEAD, settings["horizons"]["seconds"]):
         arguments = tuning_arguments(settings, tuner)
         arguments["horizon"] = Budget(seconds=seconds)
-        arguments["settings"] = replace(arguments["settings"], clock="calibrated")
+        arguments["tuner"] = replace(arguments["tuner"], clock="calibrated")
         best, values = None, []
         with suppress(AllDivergedError):
             result = tune(task.model, task.sampler, cost=task.cost, seed=task.seed, **arguments)

@@ -58,11 +58,11 @@ def xi_by_block(records: Records) -> list[Cell]:
 def _marked(records: Records, cells: list[Cell]) -> list[Cell]:
     """`mark_best`, but nothing is the best by a distance from quantities whose reference is not trusted, nor with one
     tuning run: the errors of its cells are those of its arms, not of the tuner."""
-    if max(len(record["arms"]) for record in required(records, "evaluation")) == 1:
-        return cells
     doubts = doubted(records)
+    several = {record["model"] for record in required(records, "evaluation") if len(record["arms"]) > 1}
     return [
-        replace(cell, best=cell.best and (cell.model, cell.metric) not in doubts) for cell in mark_best(cells)
+        replace(cell, best=cell.best and cell.model in several and (cell.model, cell.metric) not in doubts)
+        for cell in mark_best(cells)
     ]
 
 

@@ -1,6 +1,7 @@
 """What a step, a tuner and a whole run cost: milliseconds, warm and cold seconds, memory."""
 
 from collections.abc import Sequence
+from math import sqrt
 from statistics import fmean, median, stdev
 
 from sgtune.sampling.budget import shape_of_row
@@ -92,9 +93,17 @@ def tuning(records: Records, *, what: str) -> list[Cell]:
         for name in ("warm", "nominal"):
             own[f"{name}_ratio"] = over(own[f"{name}_seconds"], theirs.get(f"{name}_seconds"))
         warm = [run["seconds"]["warm"] for run in record["tunings"]]
-        spreads = {"warm_seconds": stdev(warm) if len(warm) > 1 else None}
+        spread = stdev(warm) if len(warm) > 1 else None
+        # Not replicates of the same work, so that `compare` does not judge measured times.
+        of_warm = {} if spread is None else {"sd": spread, "se": spread / sqrt(len(warm))}
         cells += [
-            Cell(**identity(record), metric=metric, value=own[metric], sd=spreads.get(metric), detail=heading)
+            Cell(
+                **identity(record),
+                metric=metric,
+                value=own[metric],
+                detail=heading,
+                **of_warm if metric == "warm_seconds" else {},
+            )
             for heading, metrics in HEADINGS[what].items()
             for metric in metrics
         ]

@@ -12,7 +12,7 @@ from sgtune.study.mamba.comparison import choice_cells
 from sgtune.study.mamba.regret import AT_LEAST
 from sgtune.study.report.means import SOURCES, metric_of, ratio
 from sgtune.study.report.records import Records, finite, mean_of, required
-from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
+from sgtune.study.report.table import AT_CAP, DASH, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 
 LOSS = "xi_white"
 """What the theory predicts: `sgtune.metrics.xi_white`."""
@@ -36,7 +36,7 @@ def theory(records: Records) -> list[Cell]:
     cells = []
     for record in required(records, "regret"):
         tuned = tunings.get((record["model"], record["sampler"]))
-        if tuned is not None and LOSS in record["losses"]:
+        if tuned is not None:
             mamba = model_settings(config, record["model"])["mamba"]
             seconds = mamba["horizon"] or mamba["seconds"]
             cells += _of_sampler(record, tuned, seconds, of_reference.get(record["model"], 0.0))
@@ -55,7 +55,8 @@ def _of_sampler(record: Mapping, tuned: Mapping, seconds: float, of_reference: f
     predicted = [one["discrepancy"] for one in tuned["rungs"] if tuned["best"].items() <= one.items()][-1]
     yield Cell(**own, metric="foreseen_x100", value=100 * predicted)
     arm = next(one["arms"][0] for one in record["chosen"] if one["tuner"] == "theory")
-    run = next((one for one in record["runs"] if (one["arm"], one["seconds"]) == (arm, seconds)), None)
+    fresh = record["runs"] if LOSS in record["losses"] else []
+    run = next((one for one in fresh if (one["arm"], one["seconds"]) == (arm, seconds)), None)
     both = {"measured_x100": 0.01, "measured_over_foreseen": hypot(predicted, of_reference)}
     missing = _missing(record, run)
     if missing:
@@ -66,11 +67,16 @@ def _of_sampler(record: Mapping, tuned: Mapping, seconds: float, of_reference: f
     # By the delta method.
     se = float(squares.std(ddof=1) / sqrt(len(squares)) / (2 * value)) if value else 0.0
     for metric, unit in both.items():
-        yield Cell(**own, metric=metric, value=value / unit, se=se / unit, **counts)
+        yield _bounded(Cell(**own, metric=metric, value=value / unit, se=se / unit, **counts))
 
 
 def _counts(run: Mapping) -> dict[str, int]:
     return {"finite": run["diverged"].count(False), "replicates": len(run["diverged"])}
+
+
+def _bounded(cell: Cell) -> Cell:
+    """Marked where runs diverged, which count as the cap of their loss: it is a lower bound."""
+    return replace(cell, text=f"{AT_LEAST} {cell.shown}") if cell.finite < cell.replicates else cell
 
 
 def _missing(record: Mapping, run: Mapping | None) -> str | None:
@@ -112,7 +118,7 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
             metric = metric_of(name)
             values = SOURCES[metric][1] * np.array(run["losses"][name], float)
             error = float(values.std(ddof=1) / sqrt(len(values)))
-            yield Cell(**about, metric=metric, value=float(values.mean()), se=error)
+            yield _bounded(Cell(**about, metric=metric, value=float(values.mean()), se=error))
         best = for_longest[chosen["tuner"]]
         for metric, name in (("over_longest", names[0]), ("over_longest_xi", "relative_sd_error")):
             if best is not None and name in names:
@@ -122,7 +128,10 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
                 over = ratio(above, below)
                 # An arm against itself has no error.
                 error = None if chosen["arm"] == best else over.se
-                yield Cell(**about, metric=metric, value=over.value, se=error)
+                if chosen["arm"] != best and any(after[best]["diverged"]):
+                    yield Cell(**about, metric=metric, missing=AT_CAP)
+                else:
+                    yield _bounded(Cell(**about, metric=metric, value=over.value, se=error))
 
 
 def gaussian_ladder(records: Records) -> list[Cell]:

@@ -1,6 +1,7 @@
 """The frame of every script of the workflow, around its one call into the library: its log, its files, and how XLA
 compiles and runs its programs."""
 
+import fcntl
 import logging
 import os
 import re
@@ -337,12 +338,10 @@ def _locked(file: TextIO) -> bool:
     """Whether this process has the lock of ``file``, on all machines of a shared file system; also where there are no
     locks."""
     try:
-        import fcntl
-
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except (ImportError, OSError):
+    except OSError:
         pass
     return True
 

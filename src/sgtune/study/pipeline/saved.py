@@ -102,6 +102,10 @@ def read_notes(run: str) -> list[Note]:
             raise DataError(
                 f"{path}: not a note of a finished job; delete it to restore the others"
             ) from None
+        except DataError:
+            # A job that runs again beside this one has removed it.
+            if path.is_file():
+                raise
     return notes
 
 

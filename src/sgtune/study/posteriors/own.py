@@ -52,7 +52,7 @@ def run_named_after(file: str, taken: Iterable[str]) -> str:
     else:
         with contextlib.suppress(DataError, KeyError):
             theirs = next(iter(read_json(Path("results", run, "data", f"{NAME}.json"))["files"]))
-            why = "" if theirs == file else f"results/{run} is of {theirs}"
+            why = "" if Path(theirs) == Path(file) else f"results/{run} is of {theirs}"
     if why:
         raise InputError(f"model: {file!r} cannot name its run {run!r}: {why}; give the key run, too")
     return run
@@ -73,7 +73,7 @@ def facts_of(file: str) -> dict:
     kept = FACTS / f"{file_sha256(path)}.json"
     with contextlib.suppress(DataError, KeyError, OSError):
         facts = read_json(kept)
-        if next(iter(facts["files"])) == file and changed(facts["files"]) is None:
+        if Path(next(iter(facts["files"]))) == path and changed(facts["files"]) is None:
             return facts
     with TemporaryDirectory() as folder:
         answer = Path(folder, "facts.json")

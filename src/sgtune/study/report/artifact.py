@@ -25,7 +25,8 @@ class Artifact(NamedTuple):
         options: for the maker.
         without: tuners that it leaves out.
         needs: it shows only models that have all of these in the run: a "reference", several "horizons", arms that run
-            again for "regret", a loss by which arms are judged; "paper" if it is made only where one of the paper's is.
+            again for "regret", a loss by which arms are judged, an "audit", runs that are "preconditioned"; or their
+            own name. "paper" if it is made only where one of the paper's is.
     """
 
     kinds: tuple[str, ...]

@@ -224,15 +224,11 @@ METRICS |= {
     "check_problems": Metric("Problems"),
 }
 
-for _metric, _label in {
-    "relative_sd_error_x100": "ξ(σ̂)",
-    "xi_rel_x100": "ξ relative",
-    "xi_white_x100": "ξ whitened",
-    "functional_error": "Error of functionals",
-    "rmse": "RMSE",
-    "log_loss": "Log-loss",
-    "brier": "Brier score",
-}.items():
+for _metric in (
+    *("relative_sd_error_x100", "xi_white_x100", "functional_error"),
+    *("rmse", "log_loss", "brier"),
+):
+    _label = METRICS[_metric].label.removesuffix(" × 10²")
     METRICS[f"{_metric}_over_oracle"] = Metric(f"{_label}, over the oracle's", form="by error", best=min)
     METRICS[f"{_metric}_regret"] = Metric(f"{_label}, regret", form="by error", best=min)
 

@@ -57,12 +57,13 @@ def _by_tuner(held: dict) -> list[dict]:
 def rows_of(own: dict, runs: list[dict]) -> dict:
     """A tuner's rows: those of its runs, one per evaluation replicate; one that has no arm says so. ``best`` is the
     first arm that it found."""
-    behind_curves_alone = {run["replicate"] for run in runs if run["table"] is None}
+    # Further replicates are for curves alone.
+    first_without = min((run["replicate"] for run in runs if run["table"] is None), default=math.inf)
     table, curves = [], []
     for replicate, place in enumerate(own["runs"]):
         if place is not None:
             curves += runs[place]["curves"]
-        if replicate not in behind_curves_alone:
+        if replicate < first_without:
             lost = {"replicate": replicate, "no_arm": True}
             table.append(lost if place is None else runs[place]["table"])
     best = next((arm for arm in own["arms"] if arm is not None), None)

@@ -39,6 +39,7 @@ STUDY = Study(
         "preconditioned": Artifact(
             ("preconditioned",),
             title="The paper's posteriors with and without a preconditioner",
+            needs=("preconditioned",),
             rows=("metric", "detail"),
             columns=("sampler",),
             stub={"detail": "Coordinates"},

@@ -30,7 +30,7 @@ from sgtune.support.errors import InputError
 from sgtune.support.randomness import named_seed
 from sgtune.tuning import AllDivergedError, TuningResult, make_arms, tune
 from sgtune.tuning.grid import default_fractions, fitted_step_sizes
-from sgtune.tuning.tuners import tuner_of
+from sgtune.tuning.tuners import TUNERS
 
 COORDINATES: dict[str, dict] = {
     "none": {"preconditioner": "none"},
@@ -190,6 +190,11 @@ def best_arm(task: Task, truth: Truth, section: Mapping) -> dict:
             rows = task.once(f"screen {name} {arms[0].to_record()}", partial(screen, system, arms))
             pairs = zip(rows, arms, strict=True)
             screened += [(row["xi_white"], name, arm) for row, arm in pairs if not row["unstable"]]
+    if not screened:
+        raise InputError(
+            f"posteriors.horizon: {horizon:g} is not allowed for {model.name}; it must pay for {FEWEST_STEPS} steps of "
+            "an arm that stays in the posterior"
+        )
     contenders = [(name, arm) for _, name, arm in sorted(screened, key=itemgetter(0))[:CONTENDERS]]
 
     def runs_of(place: int, count: int, stage: str) -> list[dict]:
@@ -249,7 +254,7 @@ def compare_preconditioned(task: Task, samplers: Sequence[str], settings: Mappin
     for sampler, coordinates in product(samplers, ("none", "laplace")):
         system = None if coordinates == "none" else laplace_preconditioner(model)
         curvature = 1.0 if system is not None else largest_curvature(model)
-        arms = tuner_of("mamba", None).arms(model.n_data, sampler, curvature)
+        arms = TUNERS["mamba"].arms(model.n_data, sampler, curvature)
         shapes = list(dict.fromkeys(shape_of(sampler, arm) for arm in arms))
         seen = precondition(model, system)
         rows = task.once(f"costs {sampler} {coordinates}", lambda: calibrate_cost(seen, shapes).to_rows())  # noqa: B023

@@ -30,7 +30,9 @@ def _ratio(record: Mapping, tuner: str, coordinates: str) -> Cell:
         missing = REFUSED if all(run["refused"] for run in runs) else UNSTABLE
         return Cell(**about, metric="over_best", missing=missing, **counts)
     value, error = mean_of(stable)
-    best, of_best = mean_of([run["xi_white"] for run in record["best"]["runs"]])
+    best, of_best = mean_of([run["xi_white"] for run in record["best"]["runs"] if not run["unstable"]])
+    if best is None:
+        return Cell(**about, metric="over_best", missing=UNSTABLE, **counts)
     ratio = max(1.0, value / best)
     se = None if None in (error, of_best) else ratio * hypot(error / value, of_best / best)
     return Cell(**about, metric="over_best", value=ratio, se=se, **counts)
