@@ -1,11 +1,12 @@
 """From which N and D stochastic gradients beat NUTS: errors of a logistic regression's posterior after equal seconds.
 
-    python benchmarks/against_nuts.py run folder        # hours; a result that is there is not made again
+    python benchmarks/against_nuts.py run folder        # three hours; a result that is there is not made again
     python benchmarks/against_nuts.py publish folder    # benchmarks/published/against_nuts.{json,svg}
 
-Seconds are those of a process that has nothing but the data: compilation, the mode, and tuning are among them. NUTS has
-the best start that there is, the mode and the inverse Hessian there as its mass matrix, so that its warm-up only finds
-its step size. Each result is a process of its own; nothing else may run beside it.
+Seconds are those of a process that has imported its packages and has the model with its data: the mode, compilation
+and tuning are among them. NUTS has the best start that there is, the mode, and the best mass matrix, the inverse
+Hessian there, so that its warm-up only finds its step size. The tuned chain starts at the mode, too. Each result is a
+process of its own; nothing else may run beside it.
 """
 
 import json
@@ -22,19 +23,23 @@ from growth import model_of, rows_of
 ROWS, DIMENSIONS = (10**4, 10**5, 10**6, 10**7), (10, 100)
 SAMPLERS = ("sgld-cv", "sghmc-cv")
 BUDGETS = (1, 4, 16)
-"""Seconds of the planned chain, which is tuned in addition."""
+"""Seconds of the planned chain, which is tuned in addition: as in `sgtune.tune_and_sample`, R is a tenth of it."""
 
-NUTS_SECONDS, WARMUP, BLOCK = 60.0, 100, 20
+WARMUP, BLOCK = 19, 20
+"""Iterations in which NUTS finds its step size: from 20 on NumPyro would begin again near their end, with fewer."""
+
+NUTS_SECONDS = {10**7: 60.0, 10**9: 300.0}
+"""By the largest N D that has so many."""
+
 REPLICATES = 3
-LARGEST_OF_NUTS, TRUE_DRAWS, TRUE_SECONDS = 10**7, 4_000, 600.0
-"""N D up to which a long chain of NUTS is the truth; above, the Laplace approximation, whose error falls as
-1 / sqrt(N)."""
+TRUE_SECONDS, TRUE_DRAWS = 60.0, 20_000
 
 
-def by_nuts(model, seconds: float, most: int, seed: int):
-    """After each block of draws: the seconds so far, and the draws."""
+def by_nuts(model, seconds: float, seed: int):
+    """After each block of draws: the seconds so far, and the blocks."""
     import jax
     import jax.numpy as jnp
+    from numpyro.infer import hmc  # noqa: F401 - an import is not counted
 
     from sgtune.mode.curvature import laplace_scale
     from sgtune.mode.find import map_position
@@ -49,72 +54,110 @@ def by_nuts(model, seconds: float, most: int, seed: int):
     key = jax.random.key_data(jax.random.key(seed))
     state = initial_state(kernel, start, jnp.asarray(scale @ scale.T, jnp.float32), key, arguments)
     done, kept = 0, []
-    while perf_counter() - began < seconds and done < WARMUP + most:
+    while perf_counter() - began < seconds:
         state, draws, _ = jax.block_until_ready(advance(kernel, BLOCK, state, arguments))
+        kept.append(np.asarray(draws)[max(0, WARMUP - done) :])
         done += BLOCK
-        if done > WARMUP:
-            kept.append(np.asarray(draws))
-            yield perf_counter() - began, np.concatenate(kept)
+        yield perf_counter() - began, kept
 
 
-def by_tuning(model, sampler: str, budget: float, seed: int):
-    """The seconds of search, tuning and chain, and the draws."""
-    from sgtune import Budget, tune_and_sample
+def by_tuning(model, sampler: str, seconds: float, seed: int):
+    """The seconds of search, tuning and chain, the draws, and the arm."""
+    from sgtune import Budget, tune
+    from sgtune.tuning.run import RACE_SHARE
 
     began = perf_counter()
-    run = tune_and_sample(model, sampler, budget=Budget(seconds=budget), chains=1, seed=seed)
-    return perf_counter() - began, np.concatenate(run.draws), dict(run[0].arm)
+    budgets = {"budget": Budget(seconds=RACE_SHARE * seconds), "horizon": Budget(seconds=seconds)}
+    result = tune(model, sampler, **budgets, seed=seed)
+    chain = result.sample(check=False, seed=seed)
+    arm = {name: number for name, number in result.best.items() if isinstance(number, int | float)}
+    return perf_counter() - began, chain.draws, arm
 
 
-def truth(model, n: int, d: int) -> dict:
-    """Mean and sd by NUTS or by the Laplace approximation."""
-    from sgtune.mode.curvature import laplace_sd
+def truth(model) -> dict:
+    """Mean and sd by importance sampling from the Laplace approximation, whose own moments are the control variates,
+    and their error by a jackknife."""
+    import jax
+
+    from sgtune.mode.curvature import laplace_scale
     from sgtune.mode.find import map_position
+    from sgtune.model.posterior import density_of, log_posterior
 
-    laplace = {"mean": np.asarray(map_position(model)), "sd": np.asarray(laplace_sd(model))}
-    if n * d > LARGEST_OF_NUTS:
-        return {name: values.tolist() for name, values in laplace.items()} | {"by": "laplace"}
-    *_, (_, draws) = by_nuts(model, TRUE_SECONDS, TRUE_DRAWS, seed=99)
-    exact = {"mean": draws.mean(0, dtype=np.float64), "sd": draws.std(0, dtype=np.float64)}
-    found = {name: values.tolist() for name, values in exact.items()} | {"by": "nuts", "draws": len(draws)}
-    return found | {"laplace": errors(laplace["mean"], laplace["sd"], found)}
+    mode, scale, density = (
+        np.asarray(map_position(model)),
+        np.asarray(laplace_scale(model)),
+        density_of(model),
+    )
+    offset = jax.jit(log_posterior)(density, mode, model.data) / model.n_data
+    values_at = jax.jit(lambda at, data: jax.lax.map(lambda p: log_posterior(density, p, data, offset), at))
+    rng, began, z, log_weights = np.random.default_rng(99), perf_counter(), [], []
+    while len(z) < 10 or (perf_counter() - began < TRUE_SECONDS and len(z) * BLOCK < TRUE_DRAWS):
+        own = rng.standard_normal((BLOCK, len(mode)))
+        values = values_at((mode + own @ scale.T).astype(np.float32), model.data)
+        z.append(own)
+        log_weights.append(np.asarray(values, np.float64) + 0.5 * (own**2).sum(axis=1))
+    x, log_weights = np.concatenate(z) @ scale.T, np.concatenate(log_weights)
+    weights = np.exp(log_weights - log_weights.max())
+    variances = (scale**2).sum(axis=1)
 
+    def moments(kept) -> tuple[np.ndarray, np.ndarray]:
+        share = (weights[kept] / weights[kept].mean())[:, None]
+        shift = ((share - 1) * x[kept]).mean(axis=0)
+        return mode + shift, np.sqrt(variances + ((share - 1) * x[kept] ** 2).mean(axis=0) - shift**2)
 
-def errors(mean: np.ndarray, sd: np.ndarray, exact: dict) -> dict[str, float]:
-    """Root mean squares over parameters: of the error of the mean in sds, and of the relative error of the sd."""
-    own = np.asarray(exact["sd"])
+    mean, sd = moments(slice(None))
+    parts = np.arange(len(x)) % 20
+    without = [moments(parts != part) for part in range(20)]
+    of_mean, of_sd = (np.stack(one).std(axis=0) * np.sqrt(19) / sd for one in zip(*without, strict=True))
     return {
-        "mean": float(np.sqrt(np.mean(((mean - np.asarray(exact["mean"])) / own) ** 2))),
-        "sd": float(np.sqrt(np.mean((sd / own - 1) ** 2))),
+        **{"mean": mean.tolist(), "sd": sd.tolist(), "draws": len(x)},
+        "share": float(weights.sum() ** 2 / (weights**2).sum() / len(x)),
+        "error": float(np.sqrt(np.mean(of_mean**2 + of_sd**2))),
+        "laplace": errors(mode, np.sqrt(variances), {"mean": mean, "sd": sd}),
     }
 
 
-def of_draws(draws: np.ndarray, exact: dict) -> dict[str, float]:
+def errors(mean: np.ndarray, sd: np.ndarray, exact: dict) -> dict[str, float | None]:
+    """Root mean squares over parameters: of the error of the mean in sds, of the relative error of the sd, and of both
+    (`sgtune.metrics.functional_error`); None where a draw is not finite."""
+    own = np.asarray(exact["sd"])
+    squares = ((mean - np.asarray(exact["mean"])) / own) ** 2, (sd / own - 1) ** 2
+    found = {"mean": squares[0], "sd": squares[1], "error": squares[0] + squares[1]}
+    roots = {name: float(np.sqrt(np.mean(square))) for name, square in found.items()}
+    return {name: root if np.isfinite(root) else None for name, root in roots.items()}
+
+
+def of_draws(draws: np.ndarray, exact: dict) -> dict[str, float | None]:
     return errors(draws.mean(0, dtype=np.float64), draws.std(0, dtype=np.float64), exact)
 
 
-def measure(folder: Path, n: int, d: int, method: str, replicate: int) -> dict | list[dict]:
-    """One process's result: the truth, or rows of seconds and errors."""
-    model = model_of(rows_of(n, d, d), d)
+def measure(folder: Path, n: int, d: int, method: str, replicate: int) -> dict:
+    """One process's result: the truth, or rows of seconds and errors, and the machine."""
+    from sgtune.study.pipeline.provenance import of_processor
+
+    # The rows are in no order: a shuffle would only cost time.
+    model = model_of(rows_of(n, d, d), d, shuffle_seed=None)
+    about = {"cpu": of_processor("model name"), "cores": os.cpu_count()}
     if method == "truth":
-        return truth(model, n, d)
+        return about | truth(model)
     exact = json.loads((folder / f"{n}-{d}-truth-0.json").read_text("utf-8"))
     if method == "nuts":
-        found = by_nuts(model, NUTS_SECONDS, 10**6, seed=replicate)
-        # Not each block: at doublings of the seconds.
+        seconds = next(seconds for most, seconds in NUTS_SECONDS.items() if n * d <= most)
         rows, last = [], 0.0
-        for seconds, draws in found:
-            if seconds > 1.2 * last:
-                rows.append({"seconds": seconds, "draws": len(draws), **of_draws(draws, exact)})
-                last = seconds
-        return rows
+        for spent, kept in by_nuts(model, seconds, seed=replicate):
+            draws = sum(map(len, kept))
+            # Not each block: at steps of the seconds.
+            if spent > 1.2 * last and draws > 1:
+                rows.append({"seconds": spent, "draws": draws, **of_draws(np.concatenate(kept), exact)})
+                last = spent
+        return about | {"rows": rows}
     sampler, budget = method.split(" ")
-    seconds, draws, arm = by_tuning(model, sampler, float(budget), replicate)
-    arm = {name: value for name, value in arm.items() if isinstance(value, int | float)}
-    return [{"seconds": seconds, "draws": len(draws), "arm": arm, **of_draws(draws, exact)}]
+    spent, draws, arm = by_tuning(model, sampler, float(budget), replicate)
+    return about | {"rows": [{"seconds": spent, "draws": len(draws), "arm": arm, **of_draws(draws, exact)}]}
 
 
 def run(folder: Path) -> None:
+    """Every result that is not there; of a process that failed its last words."""
     folder.mkdir(parents=True, exist_ok=True)
     methods = ["nuts", *(f"{sampler} {budget}" for sampler, budget in product(SAMPLERS, BUDGETS))]
     for n, d in product(ROWS, DIMENSIONS):
@@ -123,69 +166,86 @@ def run(folder: Path) -> None:
             path = folder / f"{n}-{d}-{method.replace(' ', '-')}-{replicate}.json"
             if path.exists():
                 continue
-            arguments = [
+            command = [
                 sys.executable,
                 __file__,
                 "measure",
                 str(folder),
-                str(n),
-                str(d),
+                f"{n}",
+                f"{d}",
                 method,
-                str(replicate),
+                f"{replicate}",
             ]
-            found = subprocess.run(arguments, capture_output=True, text=True, encoding="utf-8", check=False)
-            if found.returncode:
-                print(path.name, found.stderr[-2_000:], flush=True)
-                continue
-            path.with_suffix(".part").write_text(found.stdout.splitlines()[-1], encoding="utf-8")
+            done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+            text = done.stdout.splitlines()[-1] if done.returncode == 0 else ""
+            if done.returncode:
+                text = json.dumps(
+                    {"failed": (done.stderr.strip().splitlines() or ["no words"])[-1], "rows": []}
+                )
+            path.with_suffix(".part").write_text(text, encoding="utf-8")
             os.replace(path.with_suffix(".part"), path)
-            print(path.name, flush=True)
+            print(path.name, text[:200] if done.returncode else "", flush=True)
+            if method == "truth" and done.returncode:
+                sys.exit(f"{path.name}: without it nothing is judged")
+
+
+LINES = {
+    "nuts": ("NUTS", "#262626", "o"),
+    "sgld-cv": ("SGLD-CV, tuned", "#0072B2", "s"),
+    "sghmc-cv": ("SGHMC-CV, tuned", "#D55E00", "^"),
+}
 
 
 def publish(folder: Path) -> None:
+    """The results as one JSON, and the figure: geometric means over the replicates."""
     import pandas as pd
     import seaborn as sns
     from matplotlib.figure import Figure
 
-    rows, truths = [], {}
+    rows, truths, failed, machines = [], {}, [], set()
     for path in sorted(folder.glob("*.json")):
         n, d, *method, replicate = path.stem.split("-")
         held = json.loads(path.read_text("utf-8"))
+        machines |= {(held["cpu"], held["cores"])} if "cpu" in held else set()
         if method == ["truth"]:
-            truths[f"{n} {d}"] = {"by": held["by"], "laplace": held.get("laplace")}
+            truths[f"{n} {d}"] = {name: held[name] for name in ("draws", "share", "error", "laplace")}
             continue
         name = "nuts" if method == ["nuts"] else "-".join(method[:2])
         about = {"n": int(n), "d": int(d), "method": name, "replicate": int(replicate)}
         about |= {"budget": None if name == "nuts" else int(method[-1])}
-        rows += [about | row for row in held]
+        rows += [about | row for row in held["rows"]]
+        if not held["rows"] or any(row["error"] is None for row in held["rows"]):
+            failed.append(
+                about | {"reason": held.get("failed", "too slow" if name == "nuts" else "diverged")}
+            )
     target = Path(__file__).parent / "published" / "against_nuts.json"
-    from sgtune.study.pipeline.provenance import of_processor
-
-    record = {"cpu": of_processor("model name"), "cores": os.cpu_count(), "truths": truths, "rows": rows}
+    record = {"machines": sorted(machines), "truths": truths, "failed": failed, "rows": rows}
     target.write_text(json.dumps(record, indent=1), encoding="utf-8")
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows).dropna(subset="error")
     sns.set_theme("paper", "ticks")
-    figure = Figure(figsize=(7, 3.6), layout="constrained")
+    figure = Figure(figsize=(7, 3.8), layout="constrained")
     axes = figure.subplots(len(DIMENSIONS), len(ROWS), sharex=True, sharey=True)
-    names = {"nuts": "NUTS", "sgld-cv": "SGLD-CV, tuned", "sghmc-cv": "SGHMC-CV, tuned"}
-    looks = {"nuts": ("#262626", "o"), "sgld-cv": ("#0072B2", "s"), "sghmc-cv": ("#D55E00", "^")}
     for (i, d), (k, n) in product(enumerate(DIMENSIONS), enumerate(ROWS)):
         axis = axes[i, k]
-        for method, (color, marker) in looks.items():
+        axis.axhline(truths[f"{n} {d}"]["error"], color="#262626", lw=0.8, ls=":", label="error of the truth")
+        for method, (name, color, marker) in LINES.items():
             own = frame[(frame["n"] == n) & (frame["d"] == d) & (frame["method"] == method)]
-            groups = own.groupby(
-                "budget" if method != "nuts" else pd.cut(np.log2(own["seconds"]), range(-1, 9)), observed=True
-            )
-            line = groups[["seconds", "mean"]].mean()
-            axis.plot(
-                line["seconds"], line["mean"], color=color, marker=marker, ms=3, lw=1, label=names[method]
+            # Rows of NUTS are at steps of 1.2: four of them share a point.
+            points = np.floor(np.log(own["seconds"]) / np.log(1.2) / 4) if method == "nuts" else own["budget"]
+            line = np.exp(np.log(own[["seconds", "error"]]).groupby(points).mean())
+            style = {"color": color, "marker": marker, "ms": 3, "lw": 1, "label": name}
+            axis.plot(line["seconds"], line["error"], **style)
+        lost = sum((one["n"], one["d"]) == (n, d) for one in failed)
+        if lost:
+            axis.text(
+                0.97, 0.95, f"{lost} failed", ha="right", va="top", fontsize=6, transform=axis.transAxes
             )
         axis.set(xscale="log", yscale="log", title=f"N = {n:,}" if i == 0 else "")
         if k == 0:
-            axis.set_ylabel(f"D = {d}\nerror of means (sd)")
-        if i == 1:
+            axis.set_ylabel(f"D = {d}\nerror (posterior sds)")
+        if i == len(DIMENSIONS) - 1:
             axis.set_xlabel("seconds in all")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(target.with_suffix(".svg"))
 
 

@@ -319,10 +319,9 @@ def markdown(found: dict) -> str:
     rows = found["parts"].get("steps", {}).get("sgld", [])
     lines += ["| Sampler | Batch | Steps/s | BlackJAX | Ratio |", "| --- | ---: | ---: | ---: | ---: |"]
     for row in rows:
-        rates = [f"{sorted(row[name])[1]:,.0f}" for name in ("library", "blackjax")]
-        lines.append(
-            f"| {row['sampler']} | {row['batch_size']:,} | {rates[0]} | {rates[1]} | {row['ratio']:.2f} |"
-        )
+        rates = [f"{sorted(row[name])[1]:,.0f}" if name in row else "–" for name in ("library", "blackjax")]
+        ratio = f"{row['ratio']:.2f}" if "ratio" in row else "–"
+        lines.append(f"| {row['sampler']} | {row['batch_size']:,} | {rates[0]} | {rates[1]} | {ratio} |")
     lines += ["", "| Batch | Chains | Steps/s of all chains |", "| ---: | ---: | ---: |"]
     for row in found["parts"].get("width", {}).get("lockstep", []):
         rate = row["chain_steps_per_second"]

@@ -135,8 +135,11 @@ def test_mamba_against_its_budget(logistic_data_dir):
     program = f"""
 import json, time
 import sgtune.study
+from sgtune.tuning import Grid, Halving, stein
+from sgtune.tuning.grid import BATCH_FRACTIONS, LOG10_STEP_SIZES
 model = sgtune.study.load_model("logistic", {str(logistic_data_dir)!r})
-result = sgtune.tune(model, "sgld-cv", tuner="mamba-ksd", budget=sgtune.Budget(seconds=1.0))
+tuner = Halving(stein("ksd"), grid=Grid(LOG10_STEP_SIZES, BATCH_FRACTIONS))
+result = sgtune.tune(model, "sgld-cv", tuner=tuner, budget=sgtune.Budget(seconds=1.0), preconditioner="none")
 print(json.dumps(result.seconds))
 """
     load_model("logistic", logistic_data_dir)

@@ -21,7 +21,7 @@ OVERLAYS = {"quick": None, **{name: f"config/{name}.yaml" for name in _NAMES}, "
 
 @cache
 def _read(path: str) -> dict:
-    return yaml.safe_load((ROOT / path).read_text())
+    return yaml.safe_load((ROOT / path).read_text("utf-8"))
 
 
 def own_values(run: str) -> dict:

@@ -23,7 +23,7 @@ import sgtune
 from sgtune.study.studies import STUDIES
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 REQUIREMENTS = [
     Requirement(line)
@@ -43,23 +43,23 @@ def pins(lines: list[str]) -> dict[str, str]:
 
 
 def locked() -> dict[str, str]:
-    lines = (ROOT / "envs/requirements.lock").read_text().splitlines()
+    lines = (ROOT / "envs/requirements.lock").read_text("utf-8").splitlines()
     return pins([line for line in lines if not line.startswith("#")])
 
 
 def conda() -> tuple[str, dict[str, str]]:
     """The Python pin and the pip pins of the conda environment."""
-    environment = yaml.safe_load((ROOT / "envs/sgtune.yaml").read_text())
+    environment = yaml.safe_load((ROOT / "envs/sgtune.yaml").read_text("utf-8"))
     python, pip, section = environment["dependencies"]
     assert pip == "pip"
     return python.removeprefix("python="), pins(section["pip"])
 
 
 def test_readme_opens_with_the_two_commands_and_ci_runs_the_second():
-    readme = (ROOT / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text("utf-8")
     commands = re.findall(r"python3 -m venv .*", readme)
     assert [command.strip() for command in commands[:2]] == [MAIN_JOB, TESTS]
-    assert TESTS in (ROOT / ".ci/run").read_text().splitlines()
+    assert TESTS in (ROOT / ".ci/run").read_text("utf-8").splitlines()
 
 
 def test_lock_and_conda_environment_agree():

@@ -56,7 +56,7 @@ def commands(pages: Sequence[Path] = PAGES) -> list[list[str]]:
     """The command lines of ``pages`` that call Snakemake, as words, without venv and pip, which CI tests."""
     typed = []
     for page in pages:
-        text = page.read_text()
+        text = page.read_text("utf-8")
         blocks = re.findall(r"```bash\n(.*?)```", text, re.S)
         lines = [line.partition("#")[0] for block in blocks for line in block.splitlines()]
         typed += [line.rpartition("&&")[2].strip().removeprefix(".venv/bin/") for line in lines]

@@ -161,6 +161,7 @@ def test_chains_do_not_wait_for_rows_at_each_step(in_files, monkeypatch, chains)
     position = jnp.zeros(D)
     options = {"step_size": 1e-5, "batch_size": 50, "budget": STEPS, "position": position}
     sgtune.sample(in_files, "sghmc", n_leapfrog=2, chains=chains, **options)
+    assert threads
     assert all(name.startswith("rows") for name in threads)
     assert len(threads) <= 2 * STEPS.steps // 64
 

@@ -32,7 +32,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         fail()
-    assert path.read_text() == "old"
+    assert path.read_text("utf-8") == "old"
     assert os.listdir(path.parent) == ["file.txt"]
 
 
@@ -53,7 +53,7 @@ with atomic_write({str(path)!r}) as temporary:
         remove_unfinished(tmp_path)
         own += os.listdir(path.parent)
     assert sorted(own) == sorted([temporary.name, ".of-a-user.txt"])
-    assert path.read_text() == "new"
+    assert path.read_text("utf-8") == "new"
 
 
 # HDF5's error has the system's words, but not its number.
@@ -75,7 +75,7 @@ def test_json_holds_plain_numbers_and_null_for_what_is_not_finite(tmp_path):
     arrays = {"array": np.array([1.0, -np.inf]), "jax": jax.numpy.arange(2)}
     write_json(path, {"scalars": scalars, **arrays, "path": tmp_path, 3: (None, "text")})
     plain = {"scalars": [0.5, 3, True, None, None], "array": [1.0, None], "jax": [0, 1], "3": [None, "text"]}
-    assert json.loads(path.read_text()) == read_json(path) == plain | {"path": str(tmp_path)}
+    assert json.loads(path.read_text("utf-8")) == read_json(path) == plain | {"path": str(tmp_path)}
     for read, words in ((read_json, "the file is missing"), (file_sha256, "the file cannot be read")):
         with pytest.raises(DataError, match=f"none.json: {words}"):
             read(tmp_path / "none.json")

@@ -84,6 +84,13 @@ def test_log_likelihoods_are_of_the_rows_as_they_were_given():
     np.testing.assert_array_equal(tree["sample_stats"]["acceptance_rate"], np.full((1, 50), 0.8))
 
 
+def test_a_parameter_may_be_called_rows():
+    model = model_of(constrain=lambda position, rows: {"rows": jnp.stack([position["mean"]] * 3)})
+    tree = chain_of(model).to_arviz(log_likelihood=True)
+    assert tree["posterior"]["rows"].shape == (1, 50, 3)
+    assert tree["log_likelihood"]["log_likelihood"].dims == ("chain", "draw", "row")
+
+
 def test_log_likelihoods_of_a_tempered_model_are_those_of_the_data():
     """Otherwise a comparison of models would be by another number of data."""
     tempered = sgtune.temper(sgtune.temper(MODEL, 0.5 * N), 3.0 * N)

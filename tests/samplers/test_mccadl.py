@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
+from small_models import gaussian_model
 
+from sgtune import Arm, Budget, InputError, sample
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.mccadl import damped, ornstein_uhlenbeck
 from sgtune.samplers.target import Target
+from sgtune.sampling.lockstep import independent_chains
 
 pytestmark = pytest.mark.optimised
 
@@ -113,3 +116,24 @@ def test_trajectories_converge_at_second_order_and_those_of_algorithm_1_at_first
 
     assert ratio("mccadl", 0.2) == pytest.approx(4, rel=0.1)
     assert ratio("ccadl", 0.02) == pytest.approx(2, rel=0.1)
+
+
+def test_a_step_has_the_noise_of_its_friction():
+    """A momentum of variance one keeps it, whatever the friction, while the thermostat is at the friction."""
+    d, width = 20, 2_000
+    model = gaussian_model(1e-6 * np.eye(d), np.zeros(d))
+    arm, starts = Arm(0.05, model.n_data, friction=20.0), np.zeros((width, d))
+    chains = independent_chains(model, "mccadl", arm, starts, centre=jnp.zeros(d))
+    before = np.asarray(chains.states.momentum)
+    chains.advance(1)
+    after = np.asarray(chains.states.momentum)
+    error = np.sqrt(2 / (width * d))
+    assert after.var() == pytest.approx(1, abs=5 * error)
+    assert np.mean(before * after) == pytest.approx(np.exp(-20 * 0.05), abs=5 * error)
+
+
+def test_a_batch_of_one_row_has_no_covariance():
+    model = gaussian_model(np.eye(2), np.zeros(2))
+    for sampler in ("mccadl", "ccadl-diagonal"):
+        with pytest.raises(InputError, match=r"^batch_size: 1 is not allowed; the covariance"):
+            sample(model, sampler, step_size=0.1, batch_size=1, budget=Budget(steps=5))

@@ -232,6 +232,9 @@ def test_budgets_of_gradients_count_the_data_of_tests(gaussian):
     of_two = {"adam-mcmc": 2 + 8, "adam-mcmc-cv": 4 + 8, "adam-mcmc-minibatch": 2 + 4}
     assert {name: data_terms(gaussian, name, Arm(0.1, 2)) for name in of_two} == of_two
     assert [data_terms(gaussian, name, Arm(0.1, 8)) for name in ("mala", "adam-mcmc-exact")] == [8, 8]
+    # A covariance of gradients takes as many again, but that of all data is 0.
+    of_covariance = {("ccadl", 2): 4, ("ccadl-cv", 2): 8, ("ccadl", 8): 8}
+    assert {one: data_terms(gaussian, one[0], Arm(0.1, one[1])) for one in of_covariance} == of_covariance
     assert data_terms(gaussian, "hmc", Arm(0.1, 8, 5)) == 40
     arm = {"step_size": 0.1, "batch_size": 2}
     assert sample(gaussian, "adam-mcmc", **arm, budget=Budget(gradients=101)).n_samples == 10

@@ -31,6 +31,8 @@ UNBIASED = {"mala", "hmc", "adam-mcmc-exact"}
 
 def test_every_sampler_of_the_registry_is_tested():
     assert LINEAR.keys() | BIASED | UNBIASED == set(SAMPLERS)
+    forms = {name: sampler.covariance for name, sampler in SAMPLERS.items() if sampler.covariance}
+    assert forms == {name: "diagonal" if name.endswith("-diagonal") else "full" for name in forms}
 
 
 def exact(name, arm):

@@ -14,6 +14,7 @@ from small_models import gaussian_model, model_of_prior
 from sgtune import Budget, Chain, Chains, InputError, define_model, sample
 from sgtune.model.derived import localise
 from sgtune.sampling import chain as chain_module
+from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.support.errors import DataError
 
 matplotlib.use("Agg")
@@ -245,3 +246,9 @@ def test_chains_are_checked_saved_and_plotted_together(tmp_path):
     for line, chain in zip(row[0].lines, run, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), chain.draws[:, place])
     matplotlib.pyplot.close("all")
+
+
+def test_a_calibrated_cost_is_the_seconds_of_a_step(by_steps):
+    by_steps(1e-3)
+    table = calibrate_cost(GAUSSIAN, [("sgld", 4, None), ("sghmc", 4, 2)])
+    assert table.seconds_per_step == pytest.approx({("sgld", 4, None): 1e-3, ("sghmc", 4, 2): 1e-3})

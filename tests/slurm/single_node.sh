@@ -19,6 +19,16 @@ fi
 
 apt-get install -y --no-install-recommends slurm-wlm munge >"$work/apt.log" 2>&1
 mkdir -p /etc/slurm
+export USER="${USER:-root}"
+has_munged=$(pgrep munged || true)
+ended() {
+    scancel --quiet --user="$USER" || true
+    pkill -F "$work/slurmd.pid" || true
+    pkill -F "$work/slurmctld.pid" || true
+    [ -n "$has_munged" ] || pkill munged || true
+    rm -f $conf
+}
+trap ended EXIT
 cat >$conf <<CONF
 ClusterName=single
 SlurmctldHost=$(hostname -s)(127.0.0.1)
@@ -49,15 +59,7 @@ CONF
 mkdir -p "$work/state" "$work/spool" /run/munge
 touch "$work/jobs.txt"
 chown munge: /run/munge
-pgrep munged >/dev/null || su munge -s /bin/sh -c /usr/sbin/munged
-ended() {
-    scancel --quiet --user="$USER" || true
-    pkill -F "$work/slurmd.pid" || true
-    pkill -F "$work/slurmctld.pid" || true
-    rm -f $conf
-}
-export USER="${USER:-root}"
-trap ended EXIT
+[ -n "$has_munged" ] || su munge -s /bin/sh -c /usr/sbin/munged
 slurmctld
 slurmd
 until sinfo --noheader --format=%T | grep -q idle; do sleep 1; done

@@ -31,7 +31,8 @@ def prints() -> dict:
 
 
 @pytest.fixture(autouse=True)
-def nothing_else_changes():
+def nothing_else_changes(monkeypatch):
+    """While the new entry is still there: what is undone after this is what `monkeypatch` has changed."""
     before = prints()
     yield
     assert prints() == before

@@ -129,25 +129,27 @@ def toys(monkeypatch, tmp_path):
 def test_a_table_is_an_entry_a_function_and_a_caption(toys, tmp_path):
     files = {kind: tmp_path / f"toys.{kind}" for kind in ("csv", "md", "html")}
     make_table("toys", toys, "What toys show.\n---\n", **files)
-    assert files["csv"].read_text().splitlines()[1:] == ["logistic,sgld,,jobs,,2,,,,,,1,1,False,False,2"]
-    facts = json.loads((tmp_path / "toys.json").read_text())
+    assert files["csv"].read_text("utf-8").splitlines()[1:] == [
+        "logistic,sgld,,jobs,,2,,,,,,1,1,False,False,2"
+    ]
+    facts = json.loads((tmp_path / "toys.json").read_text("utf-8"))
     # The provenance of its own records only.
     assert facts["sources"]["files"] == 1
     assert (facts["provenance"]["run"], facts["provenance"]["seed"]) == ("quick", 7)
     for kind in ("md", "html"):
-        assert "What toys show." in files[kind].read_text()
-        assert f"seed 7 · commit {PROVENANCE['commit'][:10]} ·" in files[kind].read_text()
+        assert "What toys show." in files[kind].read_text("utf-8")
+        assert f"seed 7 · commit {PROVENANCE['commit'][:10]} ·" in files[kind].read_text("utf-8")
 
 
 def test_a_figure_is_an_entry_a_function_and_a_caption(toys, tmp_path):
     files = {kind: tmp_path / f"toy.{kind}" for kind in ("svg", "pdf", "html")}
     make_figure("toy", toys, "What a toy shows.\n---\nDots: toys.\n", **files)
-    page = files["html"].read_text()
+    page = files["html"].read_text("utf-8")
     # The figure, its caption below, and where it comes from.
     assert page.index("<svg ") < page.index("What a toy shows.") < page.index("Dots: toys.")
     assert f"commit {PROVENANCE['commit'][:10]} ·" in page
-    assert "1 records" in (tmp_path / "toy.svg").read_text()
-    assert PROVENANCE["commit"] in (tmp_path / "toy.svg").read_text()
+    assert "1 records" in (tmp_path / "toy.svg").read_text("utf-8")
+    assert PROVENANCE["commit"] in (tmp_path / "toy.svg").read_text("utf-8")
     assert (tmp_path / "toy.pdf").read_bytes()[:5] == b"%PDF-"
 
 

@@ -1,15 +1,17 @@
 """Coordinates, grids and pilots of `tune` on posteriors that users bring (`sgtune.study.user_posteriors`)."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from posteriors_of_users import case, moments_of, moments_of_groups
-from small_models import small_logistic_model
+from small_models import gaussian_model, small_logistic_model
 
 import sgtune
 from sgtune import Arm, Budget, InputError, Preconditioner, tune
-from sgtune.mode import find
+from sgtune.mode import coordinates, find
 from sgtune.mode.coordinates import laplace_preconditioner, precondition
 from sgtune.mode.curvature import laplace_sd
 from sgtune.mode.find import N_DRAWS, departure
@@ -81,8 +83,28 @@ def test_a_pilot_mends_wrong_coordinates_of_a_gaussian_posterior_exactly(name):
     # The centre is the mean of 400 draws, with a standard error of 0.05 sds.
     assert np.abs(right.coordinates(found.preconditioner.centre[None])).max() < 0.25
     np.testing.assert_allclose(found.preconditioner.start, draws[-1], rtol=1e-3)
+    # A centre that is far away misleads by itself.
+    moved = Preconditioner(right.centre + 5 * right.factor[:, 0], right.factor)
+    far = pilot._replace(draws=moved.coordinates(draws).astype(np.float32))
+    found = recentred(precondition(model, moved), far, 0, seed=1)
+    assert np.abs(right.coordinates(found.preconditioner.centre[None])).max() < 0.25
     same = pilot._replace(draws=right.coordinates(draws).astype(np.float32))
     assert recentred(precondition(model, right), same, 0, seed=1).preconditioner is None
+
+
+def test_above_the_largest_factor_one_race_runs_and_pilots_give_a_diagonal(monkeypatch):
+    for module in (rounds, coordinates, sys.modules["sgtune.tuning.tune"]):
+        monkeypatch.setattr(module, "LARGEST_FACTOR", 2)
+    sds, mean = np.array([1e-2, 1.0, 30.0]), np.array([1.0, -2.0, 3.0])
+    model = gaussian_model(np.diag(sds**-2.0), mean, n_data=1_000)
+    result = tune(model, "sgld-cv", budget=Budget(steps=300), seed=1)
+    assert set(result.rungs["race"]) == {1}
+    assert result.pilots == []
+    wrong = Preconditioner(mean, sds * [5.0, 1.0, 0.2])
+    draws = mean + sds * np.random.default_rng(0).standard_normal((400, 3))
+    pilot = Pilot(wrong.coordinates(draws).astype(np.float32), 400, 1, True, 0)
+    found = recentred(precondition(model, wrong), pilot, 10**9, seed=1)
+    np.testing.assert_allclose(found.preconditioner.factor, sds, rtol=1e-2)
 
 
 @pytest.mark.proof
@@ -339,6 +361,10 @@ def test_doubts_are_lines_that_say_what_to_change():
     assert any(
         "no better than that of a chain that never moves" in line for line in warnings_of((-7.0, -8.0, -9.0))
     )
+    arms = make_arms(1_000, "sgld", log10_step_sizes=(-3.0, -4.0, -5.0), batch_fractions=(0.1,))
+    assert _doubts("sgld", arms, arms[1], 0.2) == []
+    (line,) = _doubts("sgld", arms, arms[1], 0.5)
+    assert line.startswith("horizon: the error expected at its end is 0.5 posterior sds, more than 0.3")
     calm = warnings_of((0.0, -1.0, -2.0), horizon=Budget(steps=20_000))
     assert not any("log10_step_sizes" in line or "horizon" in line for line in calm)
 

@@ -57,6 +57,12 @@ def test_chains_of_a_tuned_run_start_about_all_modes_that_starts_find():
     signs = np.sign(run.draws[:, -1])
     assert sorted(map(tuple, set(map(tuple, signs)))) == [(-1, 1), (1, -1)]
     assert len(model.found.searches) == 4
+    # So do chains of a result, as many as there are starts.
+    model = mixture_model()
+    tuned = sgtune.tune(model, "sgld-cv", tuner="theory", budget=Budget(steps=200), n_starts=4)
+    with pytest.warns(UserWarning, match=r"^modes: the search found 2"):
+        several = tuned.sample(chains=4, check=False)
+    assert {tuple(row) for row in np.sign(several.draws[:, -1])} == {(-1, 1), (1, -1)}
 
 
 def test_bad_input_is_one_line_before_the_race():

@@ -50,7 +50,7 @@ def cases() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("tuner", "sampler"), cases())
 def test_the_race_is_the_one_on_record(tuner, sampler):
-    assert race(tuner, sampler) == json.loads(STORED.read_text())[f"{tuner} {sampler}"]
+    assert race(tuner, sampler) == json.loads(STORED.read_text("utf-8"))[f"{tuner} {sampler}"]
 
 
 if __name__ == "__main__":

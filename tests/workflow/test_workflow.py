@@ -104,7 +104,7 @@ def run(folder) -> dict:
     found = {"results": results}
     nuts = f"{REFERENCE}/nuts-0.nc"
     found["snakemake"] = killed(folder, r"checkpoints/0/[^.]", nuts, number=3, victim="snakemake")
-    orphan = int((folder / "pid").read_text())
+    orphan = int((folder / "pid").read_text("utf-8"))
     while psutil.pid_exists(orphan) and psutil.Process(orphan).status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.1)
     found["locked"] = study(folder, nuts)
@@ -129,10 +129,10 @@ def test_a_killed_run_goes_on_and_loses_at_most_one_block_tuner_or_run(run):
         assert path.stat().st_mtime_ns == written, f"{path} was made again"
     assert "evaluation" in run["parts"]
     logs = run["results"] / "logs"
-    assert "continues after iteration" in (logs / "sample_nuts/logistic-0.log").read_text()
-    assert "again" not in (logs / "sample_nuts/logistic-1.log").read_text()
-    assert "kept from an unfinished job" in (logs / "tune_sampler/logistic-sgld.log").read_text()
-    assert "kept from an unfinished job" in (logs / "evaluate_sampler/logistic-sgld.log").read_text()
+    assert "continues after iteration" in (logs / "sample_nuts/logistic-0.log").read_text("utf-8")
+    assert "again" not in (logs / "sample_nuts/logistic-1.log").read_text("utf-8")
+    assert "kept from an unfinished job" in (logs / "tune_sampler/logistic-sgld.log").read_text("utf-8")
+    assert "kept from an unfinished job" in (logs / "evaluate_sampler/logistic-sgld.log").read_text("utf-8")
     assert not whole(run["results"] / "unfinished", "*.json")
 
 
@@ -146,7 +146,9 @@ def test_jobs_end_with_a_snakemake_that_is_killed_and_the_next_start_says_what_t
 
 def test_timed_jobs_run_alone(run):
     results, intervals = run["results"], []
-    origins = {path: json.loads(path.read_text()).get("provenance") for path in whole(results, "*.json")}
+    origins = {
+        path: json.loads(path.read_text("utf-8")).get("provenance") for path in whole(results, "*.json")
+    }
     nuts = results / "reference/logistic/nuts-1.nc"
     origins[nuts] = json.loads(read_draws(nuts).posterior.attrs["provenance"])
     for path, origin in origins.items():
@@ -164,20 +166,20 @@ def test_timed_jobs_run_alone(run):
 
 def test_artifacts_are_those_requested_and_say_which_run_made_them(run):
     folder = run["results"] / "mamba"
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     assert {path.stem for path in (folder / "tables").iterdir()} == {"table1", "regret"}
     assert {path.name for path in (folder / "figures").iterdir()} == {
         f"figure3.{form}" for form in ("svg", "pdf", "html")
     }
     for name in manifest["files"]:
         if Path(name).suffix in (".md", ".html", ".svg", ".json"):
-            assert "killed" in (folder / name).read_text(), f"{name} does not name its run"
+            assert "killed" in (folder / name).read_text("utf-8"), f"{name} does not name its run"
 
 
 def test_a_result_of_another_configuration_is_refused_by_name(run, folder):
     """And once it is put right, as old as it was, the run is made whole again."""
     judged, table = folder / JUDGED, "results/killed/mamba/tables/table1.html"
-    own, times = judged.read_text(), (judged.stat().st_atime_ns, judged.stat().st_mtime_ns)
+    own, times = judged.read_text("utf-8"), (judged.stat().st_atime_ns, judged.stat().st_mtime_ns)
     judged.write_text(json.dumps(json.loads(own) | {"config": "0" * 64}))
     done = study(folder, table)
     assert done.returncode != 0
@@ -213,7 +215,7 @@ def lost(run, folder) -> Path:
     shutil.copytree(folder / "finished", folder / "before")
     jobs = folder / "results/saved/killed/jobs"
     for note in [note for rule in (*SECOND_HALF, "measure_widths") for note in jobs.glob(f"{rule}/*.json")]:
-        for name in json.loads(note.read_text())["outputs"]:
+        for name in json.loads(note.read_text("utf-8"))["outputs"]:
             (folder / name.replace("results/", "results/saved/", 1)).unlink()
             (folder / name.replace("results/killed/", "before/", 1)).unlink()
         note.unlink()
@@ -230,7 +232,7 @@ def leave_out_draws(folder: Path) -> None:
     """As if the draws of the first chain and of all were too large to be saved."""
     for job in ("sample_nuts/logistic-0", "combine_nuts/logistic"):
         path = folder / f"results/saved/killed/jobs/{job}.json"
-        note = json.loads(path.read_text())
+        note = json.loads(path.read_text("utf-8"))
         for name, facts in note["outputs"].items():
             if name.endswith(".nc"):
                 facts["saved"] = False
@@ -259,8 +261,8 @@ def test_a_restored_run_goes_on_to_the_numbers_of_one_that_was_never_lost(lost):
     assert jobs_of(planned.stdout) == {"sample_nuts", "combine_nuts", "measure_widths"}
     # Every draw goes into these numbers, and so do the measured costs. The first evaluation was killed on its way.
     for name in (JUDGED, SCREENED, REGRET):
-        there = json.loads((lost / "finished" / name.removeprefix("results/killed/")).read_text())
-        here = json.loads((lost / name).read_text())
+        there = json.loads((lost / "finished" / name.removeprefix("results/killed/")).read_text("utf-8"))
+        here = json.loads((lost / name).read_text("utf-8"))
         assert here["provenance"] != there["provenance"], name
         assert numbers_in(here) == numbers_in(there), name
 

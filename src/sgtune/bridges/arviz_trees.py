@@ -128,8 +128,10 @@ def to_arviz(
         groups["sample_stats"]["lp"] = (np.asarray(prior) + rows.sum(axis=1, dtype=np.float64)).reshape(shape)
         numbers = np.arange(model.n_data) if model.row_numbers is None else model.row_numbers
         order = np.argsort(numbers)
-        groups["log_likelihood"] = {"rows": (rows[:, order] / weight_of(model)).reshape(*shape, -1)}
-        coords, dims = {"row": numbers[order]}, {"rows": ["row"]}
+        # Dimensions are by names in all groups.
+        name = "rows" if "rows" not in posterior else "log_likelihood"
+        groups["log_likelihood"] = {name: (rows[:, order] / weight_of(model)).reshape(*shape, -1)}
+        coords, dims = {"row": numbers[order]}, {name: ["row"]}
     attributes = _attributes(chains, tuning)
     if int(arviz.__version__.partition(".")[0]) < 1:
         result = arviz.from_dict(**groups, coords=coords, dims=dims)

@@ -151,7 +151,7 @@ def test_bias_stands_beside_its_acceptance_and_is_left_out_of_chains_that_are_to
     assert numbers["acceptance_rate", "1"][0] == 0.5
     [axis] = figures.adam_bias_curves(found).axes
     assert {x for line in axis.lines for x in line.get_xdata()} == {0.1}
-    assert set(figures.LOOKS) == set(known_targets.VARIANTS) <= set(NAMES)
+    assert set(figures.VARIANT_MARKERS) == set(known_targets.VARIANTS) <= set(NAMES)
 
 
 def raced(**changes):

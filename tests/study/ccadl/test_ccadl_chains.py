@@ -11,6 +11,7 @@ from sgtune.metrics import mean_prediction, xi_rel, xi_white
 from sgtune.mode.find import map_position
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl import chains as ccadl_chains
 from sgtune.study.ccadl import classifiers, normal
 from sgtune.study.pipeline.parts import Parts
 from sgtune.study.posteriors import classification
@@ -53,6 +54,22 @@ def machine():
     test_data = {"inputs": arrays["test_inputs"], "targets": arrays["test_labels"]}
     options = {"n_hidden": 5, "n_classes": 26, "test_data": test_data}
     return machines.from_arrays(arrays["train_inputs"], arrays["train_labels"], **options)
+
+
+def test_costs_are_seconds_of_the_sampler_beside_those_of_sgnht(regression, monkeypatch):
+    clock = [0.0]
+
+    def advance(chains, n_steps, stride):
+        clock[0] += 3.0 if chains.sampler_name.startswith("ccadl") else 1.0
+
+    monkeypatch.setattr(Lockstep, "advance", advance)
+    monkeypatch.setattr(ccadl_chains, "perf_counter", lambda: clock[0])
+    settings, start = LOGISTIC | {"step_sizes": [0.002, 0.005, 0.01]}, map_position(regression)
+    cost = ccadl_chains.measure_cost("ccadl", "diagonal", regression, settings, start=start, seed=0)
+    assert (cost["step_size"], cost["friction"], cost["batch_size"]) == (0.005, 10.0, 50)
+    assert set(cost["seconds"]) == {3.0}
+    assert set(cost["baseline_seconds"]) == {1.0}
+    assert len(cost["seconds"]) == len(cost["baseline_seconds"]) >= 2
 
 
 class Asked(Parts):

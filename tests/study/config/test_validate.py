@@ -139,7 +139,7 @@ def test_a_model_that_is_not_studied_is_not_checked_against_its_data():
 
 
 def test_a_cost_table_of_other_shapes_is_one_line(tmp_path):
-    table, path = json.loads((ROOT / "config/cost/quick.json").read_text()), tmp_path / "costs.json"
+    table, path = json.loads((ROOT / "config/cost/quick.json").read_text("utf-8")), tmp_path / "costs.json"
     table["models"]["logistic"]["rows"].pop()
     path.write_text(json.dumps(table))
     said = rf"^calibration\.table: '{path}' is not allowed: .*no entry for sampler=.*$"

@@ -150,9 +150,6 @@ def other_products(position):
 
 OTHERS = [("seed", 3), ("chain", 2), ("max_tree_depth", 1), ("n_draws", 131), ("n_warmup", 51), ("block", 41)]
 OTHERS += [("functionals", one) for one in (None, other_products, lambda position: position["slopes"][:1])]
-OTHERS += [
-    ("functionals", other) for other in (None, other_products, lambda position: position["slopes"][:1])
-]
 
 
 @pytest.mark.parametrize(("name", "value"), [*OTHERS, ("moved", lambda leaf: leaf + 0.5)])

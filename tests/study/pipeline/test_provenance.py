@@ -49,14 +49,16 @@ def test_provenance_names_machine_versions_and_seconds():
     assert found["versions"]["jax"]
     assert found["cpu"]
     assert found["cores"] >= 1
+    assert found["commit"] is None or re.fullmatch(r"[0-9a-f]{40,64}(-dirty)?", found["commit"])
+    assert json.loads(json.dumps(found)) == found
+    if not Path("/proc/cpuinfo").is_file():
+        return
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     described = [line.partition(":")[2].split() for line in lines]
     assert all([found[name]] in described for name in ("cpu_family", "cpu_model"))
     flags = found["cpu_vectors"].split()
     assert flags
     assert any(set(flags) <= set(line) for line in described)
-    assert found["commit"] is None or re.fullmatch(r"[0-9a-f]{40,64}(-dirty)?", found["commit"])
-    assert json.loads(json.dumps(found)) == found
 
 
 def test_summary_holds_every_distinct_value_from_the_first_start_to_the_last_end():

@@ -56,7 +56,7 @@ def lose(rows: int = 5) -> None:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    return {str(path): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    return {str(path): path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()}
 
 
 def test_all_finished_jobs_are_there_again_each_as_new_as_what_it_was_made_of(finished):
@@ -145,7 +145,7 @@ def test_a_chain_goes_on_from_its_state_unless_it_is_finished(finished):
     write(RUN / "reference/pmf/nuts-1.nc", "draws")
     state = RUN / "reference/pmf/checkpoints/0/restored.npz"
     assert restore("mine", SETTINGS).chains == [str(state)]
-    assert state.read_text() == "state 0"
+    assert state.read_text("utf-8") == "state 0"
     lose()
     write(RUN / "reference/pmf/nuts.json", "{}")
     assert not restore("mine", SETTINGS).chains

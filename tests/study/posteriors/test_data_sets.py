@@ -136,7 +136,7 @@ FAULTS = {
     "missing": (bytes, "HTTPError: HTTP Error 404"),
     "truncated": (bytes, "IncompleteRead: .*10 more expected"),
     "stalls": (bytes, "timed out"),
-    "trickles": (bytes, "not complete after 0.3 s"),
+    "trickles": (bytes, "not complete after 1 s"),
     "changed": (bytes, "wrong checksum of u.data: SHA-256 [0-9a-f]{12}..., expected " + SUM[:12]),
     "zip": (partial(zip_member, member="b/u.data"), "no item named 'b/u.data'"),
     "plain": (gzip.decompress, "BadGzipFile"),
@@ -147,8 +147,8 @@ FAULTS = {
 def test_a_fault_of_a_source_is_one_line_and_the_next_is_tried(at, tmp_path, caplog, monkeypatch, path):
     monkeypatch.setattr(data_sets, "SILENCE_SECONDS", 0.3 if path == "stalls" else 30)
     if path == "trickles":
-        # The body is infinite; the whole source, not each byte, has this time. The next source has it, too.
-        monkeypatch.setattr(data_sets, "TRANSFER_SECONDS", 0.3)
+        # The body is infinite; the whole source, not each byte, has this time.
+        monkeypatch.setattr(data_sets, "TRANSFER_SECONDS", 1.0)
     unpack, reason = FAULTS[path]
     with pytest.raises(DataError, match=reason):
         download(small_set(at(path, unpack)), tmp_path)

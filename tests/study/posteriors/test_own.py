@@ -29,7 +29,7 @@ DATA_FILES = ["scale.txt"]
 
 
 def model():
-    x = float((Path(__file__).parent / "scale.txt").read_text()) * np.random.default_rng(0).normal(size=(200, 2))
+    x = float((Path(__file__).parent / "scale.txt").read_text("utf-8")) * np.random.default_rng(0).normal(size=(200, 2))
     y = x @ np.array([1.0, 2.0])
     return sgtune.define_model(
         "mine",

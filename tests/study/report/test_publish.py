@@ -77,7 +77,7 @@ def test_publishing_replaces_a_study_and_keeps_the_others(tmp_path):
     files = {path.relative_to(main).as_posix() for path in main.rglob("*") if path.is_file()}
     assert files == {"README.md", "figures/regret_dots.svg", "manifest.json", "tables/headline.csv"}
     assert read_json(main / "manifest.json")["sources"] == {"headline": SOURCES}
-    index = (main.parent / "README.md").read_text()
+    index = (main.parent / "README.md").read_text("utf-8")
     for name in ("judges", "tuning"):
         assert index.count(f"[{name}]({name}/README.md): {origin_of(main)}") == 1
     assert "Tables: 1, figures: 1." in index
@@ -176,7 +176,7 @@ def test_readme_shows_the_published_run_and_nothing_else(tmp_path):
         shutil.copytree(published_folder(ROOT, name), published_folder(tmp_path, name))
     readme = Path(shutil.copy(ROOT / "README.md", tmp_path / "README.md"))
     show_results(readme, published_folder(tmp_path))
-    assert readme.read_text(encoding="utf-8") == (ROOT / "README.md").read_text()
+    assert readme.read_text(encoding="utf-8") == (ROOT / "README.md").read_text("utf-8")
 
 
 def lay_out_published(folder, captions):

@@ -110,13 +110,13 @@ def test_the_frame_is_the_same_read_from_its_csv_and_prints_the_same(tmp_path):
     assert tuple(frame.columns) == COLUMNS
     files = {kind: tmp_path / f"t.{kind}" for kind in ("csv", "md", "html")}
     write_table(frame, ABOUT, CAPTION, "made", **files)
-    rows = files["csv"].read_text().splitlines()
+    rows = files["csv"].read_text("utf-8").splitlines()
     assert rows[1] == "logistic,sgnht,grid,ksd,ours,1.0,,,,,,1,1,False,True,1.00"
     assert ",54046,,,,3,4,1,1,False,True," in rows[3]
     again = read_frame(files["csv"])
     assert again.astype(object).where(again.notna(), None).to_dict() == frame.to_dict()
-    assert to_markdown(again, ABOUT, CAPTION, "made") == files["md"].read_text()
-    assert to_html(again, ABOUT, CAPTION, "made") == files["html"].read_text()
+    assert to_markdown(again, ABOUT, CAPTION, "made") == files["md"].read_text("utf-8")
+    assert to_html(again, ABOUT, CAPTION, "made") == files["html"].read_text("utf-8")
 
 
 def test_markdown_and_html_have_the_best_in_bold_and_escape_what_they_print():
