@@ -202,6 +202,8 @@ def publish(folder: Path) -> None:
     import seaborn as sns
     from matplotlib.figure import Figure
 
+    from sgtune.study.report.style import log_ticks
+
     rows, truths, failed, machines = [], {}, [], set()
     for path in sorted(folder.glob("*.json")):
         n, d, *method, replicate = path.stem.split("-")
@@ -241,6 +243,8 @@ def publish(folder: Path) -> None:
                 0.97, 0.95, f"{lost} failed", ha="right", va="top", fontsize=6, transform=axis.transAxes
             )
         axis.set(xscale="log", yscale="log", title=f"N = {n:,}" if i == 0 else "")
+        log_ticks(axis.xaxis)
+        log_ticks(axis.yaxis)
         if k == 0:
             axis.set_ylabel(f"D = {d}\nerror (posterior sds)")
         if i == len(DIMENSIONS) - 1:
