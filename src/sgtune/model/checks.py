@@ -72,10 +72,10 @@ def as_columns(data: PyTree) -> PyTree:
 
 def columns_of(frame: Any) -> dict[str, Any]:
     """The columns of a pandas frame by their names, as text; an `InputError` if two names are the same."""
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
+    columns = {str(name): frame[name] for name in frame.columns}
+    if len(columns) < len(frame.columns):
         raise InputError(f"data: columns {list(frame.columns)} are not allowed; names must differ")
-    return {str(name): frame[name] for name in frame.columns}
+    return columns
 
 
 def where_nan(array: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from sgtune.model import Found, Model
+from sgtune.model.positions import check_position, flatten
 from sgtune.model.rows import StoredRows
 from sgtune.support.errors import InputError, check_number
 
@@ -155,11 +156,7 @@ def localise(model: Model, around: PyTree, strength: float) -> Model:
         InputError: ``around`` is not a position of the model, or the strength is not a number > 0.
     """
     number = check_number("strength", strength, above=0)
-    shapes = jax.tree.map(lambda leaf: leaf.shape, model.position_shape)
-    given = jax.tree.map(jnp.shape, around)
-    if given != shapes or jax.tree.structure(around) != jax.tree.structure(model.position_shape):
-        raise InputError(f"around: shape {given} is not allowed; {model.name!r} needs {shapes}")
-    point = np.asarray(ravel_pytree(around)[0], np.float32)
+    point = flatten(check_position("around", model, around))
     if not np.isfinite(point).all():
         raise InputError(
             f"around: {point[~np.isfinite(point)][0]} is not allowed; all numbers must be finite"

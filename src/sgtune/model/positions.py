@@ -6,8 +6,17 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from sgtune.model import Model
+from sgtune.support.errors import InputError
 
-__all__ = ["blocks_of", "flatten", "from_matrix", "in_own_coordinates", "to_matrix", "unflatten"]
+__all__ = [
+    "blocks_of",
+    "check_position",
+    "flatten",
+    "from_matrix",
+    "in_own_coordinates",
+    "to_matrix",
+    "unflatten",
+]
 
 
 def flatten(position: PyTree) -> Float[np.ndarray, " D"]:
@@ -37,6 +46,20 @@ def from_matrix(model: Model, matrix: Float[Array | np.ndarray, "n D"]) -> PyTre
         column.reshape(-1, *leaf.shape).astype(leaf.dtype)
         for column, leaf in zip(columns, leaves, strict=True)
     )
+
+
+def check_position(name: str, model: Model, position: PyTree) -> PyTree:
+    """``position`` as arrays of the model's own shapes.
+
+    Raises:
+        InputError: it has another structure or shape.
+    """
+    shapes = jax.tree.map(lambda leaf: leaf.shape, model.position_shape)
+    given = jax.tree.map(jnp.shape, position)
+    # An ordered dict equals a dict of the same entries, whose leaves are in another order.
+    if given != shapes or jax.tree.structure(position) != jax.tree.structure(model.position_shape):
+        raise InputError(f"{name}: shape {given} is not allowed; {model.name!r} needs {shapes}")
+    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float32)), position)
 
 
 def blocks_of(model: Model, depth: int | None = None) -> dict[str, slice]:

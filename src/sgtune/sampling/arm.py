@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PyTree
+from jaxtyping import Array
 
 from sgtune.model import Model
 from sgtune.samplers import Sampler, resolve_sampler
@@ -18,7 +17,6 @@ __all__ = [
     "chain_numbers",
     "check_arm",
     "check_hyperparameters",
-    "check_position",
     "shape_of",
     "static_numbers",
 ]
@@ -132,17 +130,3 @@ def static_numbers(
         for axis in sampler.axes
         if axis.is_static and axis.name not in common
     )
-
-
-def check_position(name: str, model: Model, position: PyTree) -> PyTree:
-    """``position`` as arrays of the model's own shapes.
-
-    Raises:
-        InputError: it has another structure or shape.
-    """
-    shapes = jax.tree.map(lambda leaf: leaf.shape, model.position_shape)
-    given = jax.tree.map(jnp.shape, position)
-    # An ordered dict equals a dict of the same entries, whose leaves are in another order.
-    if given != shapes or jax.tree.structure(position) != jax.tree.structure(model.position_shape):
-        raise InputError(f"{name}: shape {given} is not allowed; {model.name!r} needs {shapes}")
-    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float32)), position)

@@ -21,13 +21,13 @@ from sgtune.mode.modes import Modes, modes_of
 from sgtune.model import Model
 from sgtune.model.checks import check_saved, saved_facts
 from sgtune.model.derived import temper
-from sgtune.model.positions import flatten, from_matrix
+from sgtune.model.positions import check_position, flatten, from_matrix
 from sgtune.model.posterior import Density, density_of, scores
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.metropolis import remarks_on_acceptance
-from sgtune.sampling.arm import Arm, check_arm, check_position, shape_of
+from sgtune.sampling.arm import Arm, check_arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import advance_for
 from sgtune.sampling.diagnosis import Diagnosis, as_chains, diagnose, parameter_names

@@ -22,14 +22,14 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.model.positions import flatten, from_matrix, unflatten
+from sgtune.model.positions import check_position, flatten, from_matrix, unflatten
 from sgtune.model.posterior import density_of
 from sgtune.model.rows import StoredRows, named_faults
 from sgtune.samplers import Sampler, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.target import Target, offset_at, target_of
 from sgtune.sampling.ahead import Ahead, Reader
-from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of, static_numbers
+from sgtune.sampling.arm import Arm, chain_numbers, check_arm, shape_of, static_numbers
 from sgtune.support.errors import InputError
 from sgtune.support.machine import compiler_options, cores
 from sgtune.support.progress import progress_bar

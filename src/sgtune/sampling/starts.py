@@ -9,10 +9,9 @@ from jaxtyping import Float, PyTree
 from sgtune.mode.coordinates import local_factor
 from sgtune.mode.modes import Modes
 from sgtune.model import Model
-from sgtune.model.positions import flatten, to_matrix
+from sgtune.model.positions import check_position, flatten, to_matrix
 from sgtune.model.posterior import values_and_scores
 from sgtune.model.preconditioner import Preconditioner
-from sgtune.sampling.arm import check_position
 from sgtune.support.errors import InputError
 from sgtune.support.randomness import named_key
 
@@ -54,10 +53,9 @@ def given_starts(
     shapes = jax.tree.map(lambda leaf: leaf.shape, model.position_shape)
     each = jax.tree.map(lambda leaf: (n_chains, *leaf.shape), model.position_shape)
     given = jax.tree.map(np.shape, position)
-    is_alike = jax.tree.structure(position) == jax.tree.structure(model.position_shape)
-    if given == each and is_alike:
+    if given == each and jax.tree.structure(position) == jax.tree.structure(model.position_shape):
         rows = to_matrix(position)
-    elif given == shapes and is_alike:
+    elif given == shapes:
         rows = np.tile(flatten(check_position("position", model, position)), (n_chains, 1))
     else:
         raise InputError(

@@ -22,11 +22,11 @@ from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model import Model
 from sgtune.model.checks import check_saved, saved_facts
-from sgtune.model.positions import flatten
+from sgtune.model.positions import check_position, flatten
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
-from sgtune.sampling.arm import check_arm, check_position, shape_of
+from sgtune.sampling.arm import check_arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.sampling.chain import FEWEST_STEPS, Chain, Chains, sample

@@ -124,13 +124,13 @@ class Results:
 def _number(row: dict, key: str) -> float:
     """A row's number; of a KSD the logarithm, since choices differ by factors. An unbiased square below that of a tenth
     of exact draws' KSD is noise, and counts as that; without any KSD nothing is known."""
-    if row.get("diverged") or row.get("no_arm") or (row[key] is None and key != "ksd"):
+    if row.get("diverged") or row.get("no_arm"):
+        return np.inf
+    square = row.get("ksd_squared") if key == "ksd" else None
+    if square is None and row[key] is None:
         return np.inf
     if key != "ksd":
         return row[key]
-    square = row.get("ksd_squared")
-    if square is None and row["ksd"] is None:
-        return np.inf
     square = row["ksd"] ** 2 if square is None else square
     return np.log(max(square, (row["ksd_floor"] / 10) ** 2)) / 2
 
