@@ -18,11 +18,11 @@ def test_modes_of_exchangeable_labels_are_found_from_a_constant_start():
     model = mixture_model()
     assert find_map(model).doubt
     modes_of(model, 2)
-    first = list(model.found.searches)
+    first = list(model.found.searches.values())
     modes = modes_of(model, 4)
     # A search is made once for each start.
     assert len(model.found.searches) == 4
-    assert all(one is other for one, other in zip(first, model.found.searches, strict=False))
+    assert all(one is other for one, other in zip(first, model.found.searches.values(), strict=False))
     assert modes.positions.shape == (2, 2)
     np.testing.assert_allclose(modes.positions[0], modes.positions[1][::-1], atol=1e-3)
     assert np.abs(modes.positions[0] - modes.positions[1]).min() > 3
@@ -42,7 +42,7 @@ def test_starts_that_find_one_mode_agree_with_a_single_start():
     model, exact, _ = gaussian_model()
     modes = modes_of(model, 4)
     np.testing.assert_allclose(modes.positions[0], exact, atol=1e-4)
-    assert len({id(result) for result in model.found.searches}) == 4
+    assert len({id(result) for result in model.found.searches.values()}) == 4
     assert modes.positions.shape[0] == 1
     assert modes.of_start.tolist() == [0] * 4
     assert modes.remark(modes.of_start) == []
@@ -79,12 +79,24 @@ def test_a_better_mode_is_the_map_from_then_on(tmp_path):
     np.testing.assert_allclose(find_map(two_wells(), n_starts=6).position, [-3], atol=1e-3)
 
 
+def test_another_process_finds_the_same_modes_by_the_same_starts(tmp_path):
+    """The saved mode is not that of the first start, which is searched again."""
+    first = modes_of(two_wells(data_dir=tmp_path), 6)
+    assert first.of_start[0] == 1
+    model = two_wells(data_dir=tmp_path)
+    np.testing.assert_allclose(map_position(model), [-3], atol=1e-3)
+    again = modes_of(model, 6)
+    assert again.of_start.tolist() == first.of_start.tolist()
+    np.testing.assert_allclose(again.positions, first.positions, atol=1e-4)
+    assert sorted(model.found.searches) == list(range(6))
+
+
 def test_starts_where_the_log_posterior_is_not_finite_come_nearer():
     """A Gamma(2, 1) ends at 0, which most starts would be beyond."""
     model = model_of_prior(lambda x: jnp.sum(jnp.log(x) - x), 0.3 * jnp.ones(10), "gamma")
     modes_of(model, 4)
     # A search that fails has the first one's result.
-    assert len({id(result) for result in model.found.searches}) == 4
+    assert len({id(result) for result in model.found.searches.values()}) == 4
     np.testing.assert_allclose(map_position(model), np.ones(10), atol=1e-3)
 
 

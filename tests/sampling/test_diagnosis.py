@@ -235,6 +235,30 @@ def test_a_chain_that_died_is_left_out_and_chains_that_disagree_are_slow():
     assert diagnosis.table.loc["w[1]", "rhat"] > 1.5
 
 
+def test_a_chain_that_died_on_its_way_leaves_the_others_whole():
+    draws = np.stack([exact(300, 1), exact(300, 2), exact(300, 3)])
+    draws[2, 40:] = np.nan
+    diagnosis = diagnose(correlated_model(), draws)
+    assert (diagnosis.n_draws, diagnosis.not_finite) == (600, pytest.approx(260 / 900))
+    # Draws of more than half of a run are worth all chains' as many.
+    draws[2, 40:200] = exact(160, 4)
+    assert diagnose(correlated_model(), draws).n_draws == 600
+
+
+def test_a_chain_without_scores_leaves_the_others_theirs():
+    """Frozen where the density is zero, as after a wide start beyond a bound."""
+    model = model_of_prior(
+        lambda p: -0.5 * jnp.sum(p**2) + 0 * jnp.sum(jnp.sqrt(p + 5.0)), jnp.zeros(2), "bound"
+    )
+    draws = np.random.default_rng(0).standard_normal((3, 300, 2))
+    draws[1] = -6.0
+    diagnosis = diagnose(model, draws)
+    assert diagnosis.impossible == pytest.approx(1 / 3, abs=0.02)
+    assert (diagnosis.n_draws, diagnosis.n_scored) == (900, 600)
+    with pytest.raises(InputError, match="0 of a chain's 300 scored draws have a finite score"):
+        diagnose(model, draws[1:2])
+
+
 def test_draws_of_every_form_are_the_same():
     model = skewed_model()
     tree = exact_skewed(60, 4, chains=3)

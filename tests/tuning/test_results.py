@@ -58,6 +58,26 @@ def test_a_result_without_its_model_or_of_another_cannot_sample(result, tmp_path
             TuningResult.load(path, model)
 
 
+def test_a_result_that_was_loaded_without_its_model_keeps_its_plan(model, result, tmp_path):
+    result.save(tmp_path / "result.npz")
+    TuningResult.load(tmp_path / "result.npz").save(tmp_path / "again.npz")
+    run = TuningResult.load(tmp_path / "again.npz", model).sample(kept_draws=5, check=False)
+    assert run.n_samples == 2_000
+    with pytest.raises(InputError, match=r"model: .* has dimension 3"):
+        TuningResult.load(tmp_path / "again.npz", small_logistic_model(dimension=3))
+
+
+def test_a_rule_plans_no_run_unless_it_is_given_one(tmp_path):
+    model = small_logistic_model()
+    tune(model, "sgld", tuner="heuristic").save(tmp_path / "rule.npz")
+    for found in (tune(model, "sgld", tuner="heuristic"), TuningResult.load(tmp_path / "rule.npz", model)):
+        with pytest.raises(InputError, match=r"^budget: None .* heuristic has chosen for no planned run"):
+            found.sample()
+        assert found.sample(Budget(steps=30), check=False).n_samples == 30
+    planned = tune(model, "sgld", tuner="heuristic", horizon=Budget(gradients=20_000))
+    assert planned.sample(check=False).n_samples == 100
+
+
 def test_files_that_are_not_of_a_result_are_refused_by_name(model, result, tmp_path):
     path = tmp_path / "result.npz"
 

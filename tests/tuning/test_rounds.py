@@ -180,6 +180,30 @@ def test_hessians_cost_what_is_counted_and_keep_to_their_budget(
     assert found.evaluations <= max(most_terms, least)
 
 
+def test_hessians_that_are_not_finite_are_said_and_end_no_tuning(raw, monkeypatch):
+    monkeypatch.setattr(
+        rounds, "mean_hessian", lambda model, *_: (np.full((model.dimension,) * 2, np.nan), 7)
+    )
+    result = tune(raw, "sgld-cv", budget=R, horizon=HORIZON)
+    (pilot,) = result.pilots
+    assert (pilot["least_curvature"], pilot["hessian_terms"], pilot["moved"]) == (None, 7, False)
+    assert any("the Hessian is not finite" in line for line in result.warnings)
+
+
+def test_where_the_next_round_dies_what_the_pilot_saw_still_counts(raw, monkeypatch):
+    """The pilot stays at a tenth of the winner's step size only, and its coordinates kill all arms."""
+    module = sys.modules["sgtune.tuning.tune"]
+    own, wild = module.run_pilot, Preconditioner(np.zeros(4), np.full(4, 1e8))
+    monkeypatch.setattr(module, "run_pilot", lambda *of: own(*of)._replace(attempts=2))
+    monkeypatch.setattr(module, "recentred", lambda *_: rounds.Recentred(wild, 9.0, 1.0, 1.0, 0))
+    tuner = Halving(grid=Grid((-1.0, -1.5), batch_fractions=(0.1,)))
+    result = tune(raw, "sgld-cv", tuner=tuner, budget=R, horizon=HORIZON)
+    assert any(line.startswith("round 2: all arms left") for line in result.warnings)
+    assert any(line.startswith("pilot 1:") and "0.1 of its step size" in line for line in result.warnings)
+    assert result.best.step_size in (pytest.approx(0.1 * 10**-1.0), pytest.approx(0.1 * 10**-1.5))
+    assert result.forecast is None
+
+
 @pytest.mark.proof
 def test_heavy_tails_get_an_arm_that_is_stable():
     model = case("heavy_tails")
@@ -279,6 +303,20 @@ def test_arms_that_a_few_rows_would_throw_out_do_not_start():
     assert result.best.batch_size == 5_000
     n_data = case("leverage").n_data
     assert result.gradient_evaluations > foreseen.gradient_evaluations > 13 * n_data
+
+
+def test_hopeless_arms_do_not_start_either_where_the_first_rung_pays_for_all():
+    """Of 2,000 steps each arm makes ten in the first rung, whatever its batches cost."""
+    budgets = {"budget": Budget(steps=2_000), "horizon": Budget(steps=20_000)}
+    foreseen = tune(case("leverage"), "sgld-cv", tuner="theory", **budgets)
+    errors = [row["discrepancy"] or np.inf for row in foreseen.rows]
+    result = tune(case("leverage"), "sgld-cv", **budgets, rounds=1)
+    assert not any(line.startswith("budget:") for line in result.warnings)
+    kept = sum(error <= HOPELESS * min(errors) for error in errors)
+    assert kept < len(errors)
+    assert len(result.rungs.query("rung == 1")) == kept
+    (line,) = (line for line in result.warnings if line.startswith("theory:"))
+    assert f"{len(errors) - kept} of {len(errors)} arms did not start" in line
 
 
 def test_theory_throws_no_arm_out_where_scores_are_not_a_gaussians():

@@ -48,7 +48,7 @@ def test_the_cost_has_all_parts(run):
     assert f"{cost['total']['data_terms']:.3g}" in repr(run)
 
 
-def test_chains_of_a_tuned_run_start_about_all_modes_that_starts_find():
+def test_chains_of_a_tuned_run_start_about_all_modes_that_starts_find(tmp_path):
     """A single start of this model ends at a saddle."""
     model = mixture_model()
     with pytest.warns(UserWarning, match=r"^modes: the search found 2"):
@@ -63,6 +63,23 @@ def test_chains_of_a_tuned_run_start_about_all_modes_that_starts_find():
     with pytest.warns(UserWarning, match=r"^modes: the search found 2"):
         several = tuned.sample(chains=4, check=False)
     assert {tuple(row) for row in np.sign(several.draws[:, -1])} == {(-1, 1), (1, -1)}
+    # And of one that another process has loaded.
+    tuned.save(tmp_path / "tuned.npz")
+    loaded = sgtune.TuningResult.load(tmp_path / "tuned.npz", mixture_model())
+    with pytest.warns(UserWarning, match=r"^modes: the search found 2"):
+        again = loaded.sample(chains=4, check=False)
+    np.testing.assert_array_equal(again.draws, several.draws)
+
+
+def test_no_mode_is_searched_for_where_the_position_is_given():
+    """Also if an earlier call has found one."""
+    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
+    sgtune.tune(model, "sgld-cv", budget=Budget(steps=20), tuner=TUNER)
+    assert len(model.found.searches) == 1
+    options = {"budget": Budget(steps=200), "chains": 3, "tuner": TUNER}
+    run = tune_and_sample(model, "sgld-cv", position=np.array([0.4, -0.9], np.float32), **options)
+    run.tuning.sample(chains=2, check=False)
+    assert len(model.found.searches) == 1
 
 
 def test_bad_input_is_one_line_before_the_race():

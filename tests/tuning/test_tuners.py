@@ -5,10 +5,19 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from predictive_models import small_pmf
-from small_models import check_rungs, gaussian_model, on_grid, small_logistic_model, tune, without_doubts
+from small_models import (
+    check_rungs,
+    gaussian_model,
+    model_of_prior,
+    on_grid,
+    small_logistic_model,
+    tune,
+    without_doubts,
+)
 
 from sgtune import Arm, Budget, CostTable, InputError
 from sgtune.mode.find import N_DRAWS, map_position
@@ -264,9 +273,12 @@ def test_the_race_equals_a_race_of_the_model_without_the_rows(model, tuner, samp
     seconds = {2_000: 1e-3, 200: 2e-4}
     cost = CostTable({(sampler, size, leapfrogs): each for size, each in seconds.items()})
     of_held = CostTable({(sampler, SIZES[size], leapfrogs): each for size, each in seconds.items()})
-    options = {"budget": budget, "seed": 3}
-    found = tune(model, sampler, cost=cost, tuner=replace(plain, validation_fraction=0.1), **options)
-    wanted = tune(held, sampler, cost=of_held, tuner=plain, **options)
+    found = tune(
+        model, sampler, cost=cost, tuner=replace(plain, validation_fraction=0.1), budget=budget, seed=3
+    )
+    # A gradient budget pays for batches of all rows, which are a ninth larger.
+    budget = Budget(gradients=18_000) if budget.gradients else budget
+    wanted = tune(held, sampler, cost=of_held, tuner=plain, budget=budget, seed=3)
     assert on_fewer(found.rows) == wanted.rows
     assert on_fewer([found.best.to_record()]) == [wanted.best.to_record()]
     assert (found.steps, found.gradient_evaluations) == (wanted.steps, wanted.gradient_evaluations)
@@ -310,3 +322,28 @@ def test_a_model_whose_rows_cannot_judge_says_so(model):
         tune(model, "sgld", tuner=replace(HELD, validation_fraction=1e-4))
     with pytest.raises(InputError, match=r"^tuner: 'mamba-log-loss' judges models with task=classification"):
         tune(small_pmf(), "sgld", tuner="mamba-log-loss")
+    # Before anything is searched for.
+    fresh = replace(model, as_test=None, found=Found())
+    with pytest.raises(InputError, match=line):
+        tune(fresh, "sgld", tuner=replace(HELD, judge=predictive("log-loss")))
+    assert fresh.found.mode is None
+    with pytest.raises(InputError, match=r"^pruning_rate: 1 "):
+        Halving(pruning_rate=1)
+
+
+def test_starts_of_the_search_are_also_those_of_the_mode_without_the_held_out_rows():
+    model = small_logistic_model()
+    tuner = Halving(predictive("log-loss"), grid=Grid((-4.0,), (0.1,)), validation_fraction=0.1)
+    tune(model, "sgld", tuner=tuner, budget=Budget(steps=10), n_starts=3)
+    assert len(hold_out(model, 0.1).found.searches) == len(model.found.searches) == 3
+
+
+def test_an_arm_that_starts_beyond_the_support_is_the_only_one_that_is_lost():
+    """Sds of 1 about a mode at 1 leave (0, inf) in one of six starts."""
+    model = model_of_prior(lambda x: jnp.sum(jnp.log(x) - x), jnp.ones(1), "gamma")
+    sizes = tuple(np.linspace(-2, -1, 12))
+    tuner = GridSearch(stein("ksd"), grid=Grid(sizes, (1.0,)), start_noise=1.0, batch_fraction=None)
+    result = tune(model, "mala", tuner=tuner, budget=Budget(steps=200))
+    lost = result.rungs["discrepancy"].isna()
+    assert 0 < lost.sum() < len(sizes) / 2
+    assert not lost[~result.rungs["pruned"]].any()

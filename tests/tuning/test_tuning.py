@@ -285,9 +285,9 @@ def test_with_restarts_a_rung_has_fresh_momenta_and_is_judged_by_its_own_draws_a
             seen.append(arms)
             return Judgement([arm.steps[-1] * 0.0 for arm in arms], 0.0, 0.0, 0)
 
-        def begin(ensemble, keys, positions):
+        def begin(ensemble, keys, positions, **options):
             begun.append((np.asarray(positions), ensemble.states if hasattr(ensemble, "states") else None))
-            original(ensemble, keys, positions)
+            original(ensemble, keys, positions, **options)
 
         original, options = Lockstep.begin, {"pruning_rate": 2, "thin": 1, "points": 1_000}
         tuner = Halving(Judge(lambda seed: judge), grid=Grid((-4, -4.5, -5, -5.5), (0.1,)), **options)

@@ -47,5 +47,11 @@ STUDY_RESULTS["audit"] = (
         kind: [path for paths in RESULTS[kind].values() for path in paths]
         for kind in ("evaluation", "tuning", "regret", "estimates", "reference", "widths")
     }
-    | {"preconditioned": STUDY_RESULTS["posteriors"]["preconditioned"]}
+    # The figure is of the models with a reference.
+    | {
+        "preconditioned": expand(
+            rules.compare_preconditioned.output.preconditioned,
+            model=[model for model in POSTERIORS_CONFIG["models"] if model in MODELS and has_reference(model)],
+        )
+    }
 )

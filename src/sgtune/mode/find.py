@@ -183,7 +183,7 @@ def best_of(results: Sequence[MapResult]) -> MapResult:
 
 
 def _search_again(model: Model, number: int, first: MapResult, budget: dict) -> MapResult:
-    """The search from start ``number``; the ``first`` one's result if log pi is not finite on its way."""
+    """The search from start ``number``; the result ``first``, of another one, if log pi is not finite on its way."""
     try:
         return _search(model, None, number, **budget)
     except InputError as error:
@@ -440,23 +440,27 @@ def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
     """
     found = model.found
     if found.mode is None:
-        found.mode = _kept_or_found(model, budget)
-    found.searches = found.searches or [found.mode]
-    if len(found.searches) >= n_starts:
-        return found.mode
+        found.mode, number = _kept_or_found(model, budget)
+        found.searches[number] = found.mode
+    elif not found.searches:
+        found.searches[0] = found.mode
+    # A single start is any one, such as that of the saved mode.
+    missing = range(n_starts) if n_starts > 1 else ()
     defaults = {"epochs": EPOCHS, "tolerance": TOLERANCE, "max_steps": MAX_STEPS}
-    for number in range(len(found.searches), n_starts):
-        found.searches.append(_search_again(model, number, found.searches[0], {**defaults, **budget}))
-    best = best_of(found.searches)
+    for number in missing:
+        if number not in found.searches:
+            found.searches[number] = _search_again(model, number, found.mode, {**defaults, **budget})
+    best = best_of([found.searches[number] for number in sorted(found.searches)])
     if best is not found.mode:
         # All that was computed at the other mode is of no use.
         found.mode, found.laplace = best, None
         found.at_mode.clear()
-        _keep_mode(model, best)
+        _keep_mode(model, best, next(number for number, one in found.searches.items() if one is best))
     return found.mode
 
 
-def _kept_or_found(model: Model, budget: dict) -> MapResult:
+def _kept_or_found(model: Model, budget: dict) -> tuple[MapResult, int]:
+    """The mode, and the start from which it was found."""
     kept = read_kept(model, "map")
     if kept is not None and not kept.keys() >= {*MapResult._fields, "first_rows"}:
         logger.warning("MAP of %s: the saved one is of another version of sgtune; found again", model.name)
@@ -464,16 +468,16 @@ def _kept_or_found(model: Model, budget: dict) -> MapResult:
         numbers = {name: kept[name].item() for name in MapResult._fields if name != "position"}
         position = unflatten(model, kept["position"])
         if is_value_of_first_rows(model, position, kept["first_rows"].item()):
-            return MapResult(position=position, **numbers)
+            return MapResult(position=position, **numbers), int(kept.get("start", 0))
         logger.warning("MAP of %s: the saved one is of another log posterior; found again", model.name)
     result = find_map(model, **budget)
-    _keep_mode(model, result)
-    return result
+    _keep_mode(model, result, 0)
+    return result, 0
 
 
-def _keep_mode(model: Model, result: MapResult) -> None:
+def _keep_mode(model: Model, result: MapResult, start: int) -> None:
     if model.data_dir is not None:
-        arrays = {**result._asdict(), "position": flatten(result.position)}
+        arrays = {**result._asdict(), "position": flatten(result.position), "start": start}
         keep(model, "map", **arrays, first_rows=value_of_first_rows(model, result.position))
 
 

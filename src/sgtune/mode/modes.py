@@ -49,7 +49,7 @@ def modes_of(model: Model, n_starts: int) -> Modes:
     """The modes that ``n_starts`` starts of `sgtune.mode.find.map_result`, and any before them, have found."""
     best = map_result(model, n_starts=n_starts)
     found, scales, of_start = [], [], []
-    for number, result in enumerate(model.found.searches):
+    for number, result in sorted(model.found.searches.items()):
         if result.doubt:
             of_start.append(None)
             continue

@@ -27,7 +27,7 @@ class Found:
     Attributes:
         position_shape: shapes and dtypes of a position.
         mode: the result of `sgtune.mode.find.map_result`.
-        searches: the result of each start of the search for the mode.
+        searches: the result of the search for the mode from each start, by its number.
         laplace: the result of `sgtune.mode.curvature.laplace_scale`.
         hessian_diagonal: the arguments of the last call and its result (`sgtune.mode.find`).
         at_mode: arrays, by name, of gradient estimators, targets and curvature at the mode.
@@ -38,7 +38,7 @@ class Found:
 
     position_shape: PyTree | None = None
     mode: Any = None
-    searches: list = field(default_factory=list)
+    searches: dict[int, Any] = field(default_factory=dict)
     laplace: np.ndarray | None = None
     hessian_diagonal: tuple[tuple, np.ndarray] | None = None
     at_mode: dict[str, PyTree] = field(default_factory=dict)

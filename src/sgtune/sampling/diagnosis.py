@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
 from sgtune.bridges.plots import plot_diagnosis
 from sgtune.metrics.mixing import effective_draws, split_rhat
@@ -293,26 +293,39 @@ def _looked_at(model: Model, draws: Any) -> tuple[Float[np.ndarray, "c n D"], fl
     """Evenly spaced draws, all finite, and the share of all draws that are not finite.
 
     Raises:
-        InputError: fewer than 20 of a chain are finite.
+        InputError: fewer than 20 of each chain are finite.
     """
     chains = as_chains(model, draws)
     is_finite = np.isfinite(chains).all(axis=2)
     not_finite = float(1 - is_finite.mean()) if is_finite.size else 0.0
-    # A chain that left at once says nothing of the others.
-    counts = is_finite.sum(axis=1)
-    lives = counts >= FEWEST_DRAWS
-    if not lives.any():
-        raise InputError(
-            f"draws: {counts.max(initial=0)} of a chain's {is_finite.shape[1]} draws are finite; at least "
-            f"{FEWEST_DRAWS} must be"
-        )
-    if not_finite:
-        n = int(counts[lives].min())
-        chains = np.stack(
-            [chain[good][:n] for chain, good in zip(chains[lives], is_finite[lives], strict=True)]
-        )
+    (chains,) = _good(is_finite, "draws are finite", chains)
     most = min(LOOKED_AT, LOOKED_AT_NUMBERS // model.dimension) // len(chains)
     return _evenly(chains, max(FEWEST_DRAWS, most)), not_finite
+
+
+def _good(
+    is_good: Bool[np.ndarray, "c n"], what: str, *arrays: Float[np.ndarray, "c n D"]
+) -> list[Float[np.ndarray, "k m D"]]:
+    """The good entries of the chains that have at least half as many as the best one, as many of each: one that left
+    early says nothing of the others.
+
+    Raises:
+        InputError: no chain has 20.
+    """
+    counts = is_good.sum(axis=1)
+    most = int(counts.max(initial=0))
+    if most < FEWEST_DRAWS:
+        raise InputError(
+            f"draws: {most} of a chain's {is_good.shape[1]} {what}; at least {FEWEST_DRAWS} must be"
+        )
+    if is_good.all():
+        return list(arrays)
+    lives = counts >= max(FEWEST_DRAWS, most / 2)
+    n = int(counts[lives].min())
+    return [
+        np.stack([own[good][:n] for own, good in zip(array[lives], is_good[lives], strict=True)])
+        for array in arrays
+    ]
 
 
 def _evenly(chains: Float[np.ndarray, "c n D"], most: int) -> Float[np.ndarray, "c k D"]:
@@ -322,8 +335,9 @@ def _evenly(chains: Float[np.ndarray, "c n D"], most: int) -> Float[np.ndarray, 
 
 def _scored(
     model: Model, kept: Float[np.ndarray, "c n D"], most: int, most_terms: int | None, seed: int
-) -> tuple[Float[np.ndarray, "c k D"], Float[np.ndarray, "c k D"], int, int]:
-    """Some draws and their scores, the rows in a score, and the data terms that they took."""
+) -> tuple[Float[np.ndarray, "b k D"], Float[np.ndarray, "b k D"], int, int]:
+    """Some draws and their scores, of the chains that have scores; the rows in a score, and the data terms that they
+    took."""
     c, n_data = len(kept), model.n_data
     rows = n_data
     left = 0 if most_terms is None else most_terms - _density_terms(model)
@@ -348,18 +362,10 @@ def _scored(
         constants = shared_constants(model, sampler, estimator, centre)
         found = stochastic_scores(model, flat, rows, seed, gradient=estimator, constants=constants)
         terms = 2 * len(flat) * rows + n_data
-    good = np.isfinite(found).all(axis=1).reshape(some.shape[:2])
-    if not good.all():
-        # Scores are not finite where the density is zero or not known; `_impossible` counts such draws.
-        n = int(good.sum(axis=1).min())
-        if n < FEWEST_DRAWS:
-            raise InputError(
-                f"draws: scores are finite at {n} of a chain's {good.shape[1]} draws; at least {FEWEST_DRAWS} must be"
-            )
-        found = found.reshape(some.shape)
-        found = np.stack([each[at][:n] for each, at in zip(found, good, strict=True)])
-        some = np.stack([each[at][:n] for each, at in zip(some, good, strict=True)])
-    return some, found.reshape(some.shape), rows, terms
+    found = found.reshape(some.shape)
+    # Scores are not finite where the density is zero or not known; `_impossible` counts such draws.
+    some, found = _good(np.isfinite(found).all(axis=2), "scored draws have a finite score", some, found)
+    return some, found, rows, terms
 
 
 @jax.jit

@@ -208,7 +208,7 @@ class Lockstep:
         arms: settings that share all static numbers.
         seed: root seed; a chain's noise depends only on it, on the arm and on ``replicate``.
         start: where every chain starts; with ``start_noise`` > 0 each arm starts at its own draw from
-            N(start, start_noise^2 I).
+            N(start, start_noise^2 I), and is not finite where a Metropolis test would never leave that.
         constants: of the gradient estimator and the target (`sgtune.sampling.lockstep.shared_constants`).
         overrides: values for hyperparameters that the arms do not have (friction, noise_estimate).
         is_started: false for an ensemble whose chains are put elsewhere by `begin`.
@@ -260,7 +260,17 @@ class Lockstep:
         self._own_reader: Reader | None = None
         if is_started:
             init_keys = named_keys(seed, [("init", *name) for name in names])
-            self.begin(init_keys, from_matrix(model, starts))
+            self.begin(init_keys, from_matrix(model, starts), check=not start_noise)
+            # With noise a single chain may start where the density is zero, and would stay there.
+            dead = (
+                ~are_finite(self.states)
+                if start_noise and self.sampler.uses_log_density
+                else np.zeros(1, bool)
+            )
+            if dead.any():
+                self.begin(
+                    init_keys, from_matrix(model, np.where(dead[:, None], np.nan, starts)), check=False
+                )
 
     @classmethod
     def at_mode(

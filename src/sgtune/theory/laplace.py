@@ -102,7 +102,8 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
     mode = flatten(position).astype(np.float64)
     density = density_of(model)
     if model.dimension > LARGE_DIMENSION:
-        scale = laplace_scale(model)
+        # Coordinates that a user gives may be any multiple of the posterior's sds.
+        scale = laplace_scale(model, None if model.preconditioner is None else position)
         check_curvature(model, mode, scale)
         least = least_curvature(model, scale)
         if least < LEAST_CURVATURE:

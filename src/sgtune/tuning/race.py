@@ -19,7 +19,7 @@ from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.metropolis import remarks_on_acceptance
 from sgtune.sampling.arm import Arm, shape_of
-from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.budget import Budget
 from sgtune.sampling.by_clock import draws_for
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.lockstep import Lockstep, compile_together, data_terms
@@ -253,7 +253,8 @@ class Race:
 
     Args:
         budget: in the schedule's currency.
-        clock: ``calibrated``: ``cost`` converts seconds to steps, arms of one shape advance in lockstep, and the
+        price: the cost of a step of an arm, in this currency; not called by the wall clock.
+        clock: ``calibrated``: prices convert the budget to steps, arms of one shape advance in lockstep, and the
             outcome does not depend on the machine's load. ``wall``: one arm after the other, by the wall clock.
         seed: of the random subsets, together with ``replicate``.
         horizon: the budget of the planned run, in the budget's currency.
@@ -275,7 +276,7 @@ class Race:
     schedule: Schedule
     budget: Budget
     metric: Metric
-    cost: CostTable | None
+    price: Callable[[Arm], float]
     clock: str
     seed: int
     replicate: int
@@ -417,7 +418,7 @@ class Race:
         """1; that of ``ensemble`` if a run of R is so short that copies of a chain cost less than another program."""
         if ensemble.width == 1:  # always by the wall clock, without prices
             return 1
-        n_steps = self.budget.amount / self._price(arm)
+        n_steps = self.budget.amount / self.price(arm)
         numbers = n_steps * self.terms_per_step[arm] * self.model.dimension * ensemble.width
         return ensemble.width if numbers <= WORTH_NUMBERS else 1
 
@@ -521,11 +522,11 @@ class Race:
                     first.keep(stay, draws[new - before - 1, 0])
         else:
             # Steps beyond the first rung's budget count towards the later rungs.
-            wanted = max(int((first.spent + amount) / self._price(first.arm)), FEWEST_STEPS)
+            wanted = max(int((first.spent + amount) / self.price(first.arm)), FEWEST_STEPS)
             n_steps = max(0, wanted - first.steps)
-            ran = n_steps * self._price(first.arm)
+            ran = n_steps * self.price(first.arm)
             stay, new = reservoir.extend(n_steps, most)
-            each = self._price(first.arm) * len(members)
+            each = self.price(first.arm) * len(members)
             draws = ensemble.advance_to(first.steps + n_steps, new, stop, lambda made: self.done(made * each))
             for place, racer in members.items():
                 racer.keep(stay, draws[:, place])
@@ -547,12 +548,6 @@ class Race:
     def _tie_break(self, racer: Racer) -> tuple:
         """The order of arms of one value, or without any: by step size, then by cost per step."""
         return (racer.arm.step_size, self.terms_per_step[racer.arm])
-
-    def _price(self, arm: Arm) -> float:
-        """The cost of one step, in the budget's currency."""
-        if self.budget.seconds is not None:
-            return self.cost.lookup(*shape_of(self.sampler, arm))
-        return 1 if self.budget.steps is not None else self.terms_per_step[arm]
 
     def _most_kept(self) -> int:
         """Draws that an arm may keep until the end of the rung."""

@@ -18,6 +18,7 @@ from jaxtyping import Float, PyTree
 
 from sgtune.mode.coordinates import HESSIAN, lower_triangle, precondition
 from sgtune.mode.curvature import LARGEST_FACTOR
+from sgtune.mode.find import map_result
 from sgtune.model import Model
 from sgtune.model.derived import hold_out
 from sgtune.model.posterior import LARGE_DIMENSION, hessian_products
@@ -136,6 +137,7 @@ class Races:
     cost: CostTable | None
     seed: int
     replicate: int
+    n_starts: int
     report: Callable[[str], None]
 
     @property
@@ -156,7 +158,7 @@ class Races:
         """
         if self.tuner.clock == "wall":
             return arms, []
-        prices = [self._price(arm) for arm in arms]
+        prices = [self.price(arm) for arm in arms]
         kept = range(len(arms))
         while True:
             # The dearest go first: with fewer arms the first rung is longer.
@@ -180,8 +182,8 @@ class Races:
         )
         return [arms[i] for i in kept], [line]
 
-    def _price(self, arm: Arm) -> float:
-        """The cost of a step, in the budget's currency."""
+    def price(self, arm: Arm) -> float:
+        """The cost of a step, in the budget's currency, with no row held out."""
         if self.budget.seconds is not None:
             return self.cost.lookup(*shape_of(self.sampler, arm))
         return 1 if self.budget.steps is not None else data_terms(self.model, self.sampler, arm)
@@ -264,6 +266,9 @@ class Races:
         start = None
         if preconditioner is not None:
             start = preconditioner.coordinates(preconditioner.start[None])[0]
+        else:
+            # Without the rows that are held out the mode is another one.
+            map_result(racing, n_starts=self.n_starts)
         return Race(
             model=racing,
             sampler=self.sampler,
@@ -271,7 +276,7 @@ class Races:
             schedule=tuner.schedule(len(arms), share * self.budget.amount),
             budget=self.budget,
             metric=tuner.judge.metric(named_seed(self.seed, "judge", self.replicate), **tuner.judge.scores),
-            cost=self.cost,
+            price=self.price,
             clock=tuner.clock,
             seed=self.seed,
             replicate=self.replicate,
@@ -314,8 +319,8 @@ class Pilot(NamedTuple):
 
     @property
     def shrinkage(self) -> float:
-        """The last attempt's step size over the first's."""
-        return SHRINKAGE ** (self.attempts - 1)
+        """The step size that stays over the first attempt's; 1 if none does."""
+        return SHRINKAGE ** (self.attempts - 1) if self.stays else 1.0
 
 
 def shrunk(arm: Arm, factor: float) -> Arm:
@@ -355,13 +360,15 @@ class Recentred(NamedTuple):
     Attributes:
         preconditioner: better ones; None if the present ones do not mislead.
         distance: the largest distance of the pilot's mean from the centre, in sds of the coordinates.
-        curvatures: the smallest and the largest eigenvalue of the mean Hessian: 1 in good coordinates.
+        least_curvature, largest_curvature: eigenvalues of the mean Hessian, 1 in good coordinates; None if it is not
+            finite.
         evaluations: data terms of gradients that this took: two for each row in a Hessian's product.
     """
 
     preconditioner: Preconditioner | None
     distance: float
-    curvatures: tuple[float, float]
+    least_curvature: float | None
+    largest_curvature: float | None
     evaluations: int
 
 
@@ -379,13 +386,15 @@ def recentred(model: Model, pilot: Pilot, most_terms: int, seed: int) -> Recentr
     old, mean = model.preconditioner, pilot.draws.mean(axis=0, dtype=np.float64)
     distance = float(np.abs(mean).max())
     hessian, evaluations = mean_hessian(model, pilot.draws, most_terms, seed)
+    if not np.isfinite(hessian).all():
+        return Recentred(None, distance, None, None, evaluations)
     if hessian.ndim == 1:
         values = hessian
     else:
         values, directions = np.linalg.eigh(hessian)
     curvatures = float(values.min()), float(values.max())
     if distance <= FAR and curvatures[0] >= 1 / LARGEST_RATIO and curvatures[1] <= LARGEST_RATIO:
-        return Recentred(None, distance, curvatures, evaluations)
+        return Recentred(None, distance, *curvatures, evaluations)
     positive = np.maximum(np.abs(values), FEWEST_CURVATURE * np.abs(values).max())
     if hessian.ndim == 1:
         factor = old.factor / np.sqrt(positive)
@@ -395,7 +404,7 @@ def recentred(model: Model, pilot: Pilot, most_terms: int, seed: int) -> Recentr
         )
         factor = lower_triangle(square)
     centre, start = old.positions(np.stack([mean, pilot.draws[-1]]))
-    return Recentred(Preconditioner(centre, factor, start), distance, curvatures, evaluations)
+    return Recentred(Preconditioner(centre, factor, start), distance, *curvatures, evaluations)
 
 
 def mean_hessian(

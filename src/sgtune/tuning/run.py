@@ -70,7 +70,6 @@ def tune_and_sample(
         **options,
     )
     shared = {name: options[name] for name in ("cost", "replicate") if name in options}
-    if model.found.mode is not None:
-        # The tuner has searched for it.
+    if result.searched:
         shared["n_starts"] = n_starts
     return result.sample(budget, chains=chains, seed=seed, kept_draws=kept_draws, **shared)

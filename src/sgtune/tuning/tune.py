@@ -22,6 +22,7 @@ from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model import Model
 from sgtune.model.checks import check_saved, saved_facts
+from sgtune.model.derived import hold_out
 from sgtune.model.positions import check_position, flatten
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
@@ -69,7 +70,7 @@ SAVED = (
         "steps",
         "gradient_evaluations",
     ),
-    *("warnings", "pilots", "forecast"),
+    *("warnings", "pilots", "forecast", "searched"),
 )
 """What a file of a result has as it is."""
 
@@ -100,7 +101,8 @@ class TuningResult:
             its gradients and ``hessian_terms`` of its Hessians alone, the ``distance`` of its mean from the centre,
             ``least_curvature`` and ``largest_curvature`` of its mean Hessian, and ``moved``: whether another race in
             new coordinates followed.
-        plan: ``(model, horizon)``, for `sample`.
+        plan: ``(model, horizon)``, for `sample`; the horizon is None where a rule has chosen without any budget.
+        searched: whether the mode was searched for.
         forecast: the error, in posterior sds, that the chosen arm is expected to have at the horizon; None where the
             judge does not foresee it.
     """
@@ -117,8 +119,11 @@ class TuningResult:
     gradient_evaluations: int = 0
     warnings: list[str] = field(default_factory=list)
     pilots: list[dict] = field(default_factory=list)
-    plan: tuple[Model, Budget] | None = field(default=None, repr=False)
+    plan: tuple[Model, Budget | None] | None = field(default=None, repr=False)
     forecast: float | None = None
+    searched: bool = False
+    _of_plan: dict = field(default_factory=dict, repr=False)
+    """What a file has of the plan, where it was loaded without the model."""
 
     def sample(self, budget: Budget | None = None, *, check: bool = True, **options: Any) -> Chain | Chains:
         """The planned run: a chain of the chosen arm, or several.
@@ -135,15 +140,19 @@ class TuningResult:
             The chain; with ``chains`` a `sgtune.Chains`, whose ``tuning`` is this result.
 
         Raises:
-            InputError: the result was loaded without its model, or no arm stayed finite.
+            InputError: the result was loaded without its model, no arm stayed finite, or there is no budget.
         """
         if self.best is None:
             raise InputError("best: None is not allowed; no arm stayed finite, so there is nothing to run")
         if self.plan is None:
             raise InputError("model: None is not allowed; load the result with its model, load(path, model)")
         model, horizon = self.plan
+        if budget is None and horizon is None:
+            raise InputError(
+                f"budget: None is not allowed; {self.tuner} has chosen for no planned run: give one"
+            )
         wants_several = options.get("chains") is not None and options.get("position") is None
-        if wants_several and model.found.mode is not None:
+        if wants_several and self.searched:
             options = {"n_starts": options["chains"], **options}
         run = sample(
             model, self.sampler, **self.best, budget=horizon if budget is None else budget, **options
@@ -178,8 +187,10 @@ class TuningResult:
             record["best"] = {name: value for name, value in self.best.items() if name != "preconditioner"}
             if (coordinates := self.best.get("preconditioner")) is not None:
                 arrays = {name: getattr(coordinates, name) for name in ("centre", "factor", "start")}
+        record |= self._of_plan
         if self.plan is not None:
-            record |= {"horizon": self.plan[1].given(), "posterior": saved_facts(self.plan[0])}
+            model, horizon = self.plan
+            record |= {"horizon": horizon and horizon.given(), "posterior": saved_facts(model)}
         write_record(path, "tuning result", record, arrays)
 
     @classmethod
@@ -192,15 +203,16 @@ class TuningResult:
         """
         record, arrays = read_record(path, "tuning result", set(SAVED))
         best, plan = record.get("best"), None
-        if model is not None and "posterior" in record:
+        of_plan = {name: record[name] for name in ("horizon", "posterior") if name in record}
+        if model is not None and of_plan:
             check_saved(path, record["posterior"], model)
-            plan = model, Budget(**record["horizon"])
+            plan = model, record["horizon"] and Budget(**record["horizon"])
         if best is not None:
             try:
                 best = Arm(**best, preconditioner=Preconditioner(**arrays) if arrays else None)
             except (InputError, TypeError) as error:
                 raise DataError(f"{path}: its preconditioner is damaged ({error})") from None
-        return cls(best=best, plan=plan, **{name: record[name] for name in SAVED})
+        return cls(best=best, plan=plan, _of_plan=of_plan, **{name: record[name] for name in SAVED})
 
     def __repr__(self) -> str:
         forecast = "" if self.forecast is None else f", forecast {self.forecast:.2g} sds"
@@ -271,7 +283,9 @@ def _check(model: Model, sampler: str, name: str, tuner: Tuner, budget: Budget) 
             f"Metropolis test have: {tested}"
         )
     if judge.tasks is not None:
-        if not tuner.validation_fraction and (model.test_data is None or model.predict is None):
+        if tuner.validation_fraction:
+            hold_out(model, tuner.validation_fraction, name="validation_fraction")
+        elif model.test_data is None or model.predict is None:
             raise InputError(
                 f"tuner: {name!r} needs a model with predict and test_data; {model.name!r} lacks at least one of them"
             )
@@ -333,7 +347,7 @@ def tune(
         budget: R, the budget of the arm that runs longest (for grids: of each arm; theory runs no arm, and reads the
             data some ten times). ``cost`` converts seconds to steps.
         horizon: the budget of the planned run, in the currency of ``budget``: judges that look ahead (`at_horizon`) and
-            theory choose the arm that they expect to be best at its end. None: R.
+            theory choose the arm that they expect to be best at its end. None: R. Of `Heuristic` both may be None.
         seed: root seed of all random streams. Tuners with the same seed and replicate run the same chain for an arm, as
             far as each runs it, so that two tuners differ only in their judgements. `sgtune.sample` has other streams:
             a chain of the chosen arm does not repeat the draws that won the race.
@@ -375,20 +389,22 @@ def tune(
         check_integer("rounds", rounds, at_least=1, at_most=MOST_ROUNDS)
     if cost is not None and not isinstance(cost, CostTable):
         raise InputError(f"cost: {cost!r} is not allowed; it must be a CostTable or None")
+    is_rule = tuner.judge is None and tuner.choose is None
+    if is_rule and budget is None:
+        # A rule needs none; what it plans for is up to the caller.
+        budget = horizon
+    has_budget = not is_rule or budget is not None
     budget = check_budget(tuner.default if budget is None else budget)
-    horizon = budget if horizon is None else check_horizon(horizon, budget)
+    if has_budget:
+        horizon = budget if horizon is None else check_horizon(horizon, budget)
     _check(model, sampler, name, tuner, budget)
     is_plain = isinstance(preconditioner, str) and preconditioner == "none"
     if not (isinstance(preconditioner, str) and preconditioner == AUTO):
         check_preconditioner(model, preconditioner)
     for arm in tuner.arms(model.n_data, sampler):
         check_arm(model, sampler, arm)
-    if (
-        n_starts > 1
-        and position is None
-        and centre is None
-        and not isinstance(preconditioner, Preconditioner)
-    ):
+    searched = position is None and centre is None and not isinstance(preconditioner, Preconditioner)
+    if n_starts > 1 and searched:
         map_result(model, n_starts=n_starts)
     preconditioner, remarks = _coordinates(model, tuner, preconditioner, position, centre)
     without_coordinates = "".join(f"; {line}" for line in remarks)
@@ -412,10 +428,11 @@ def tune(
             *(model.name, sampler, name, model.n_data, best),
             seconds=seconds,
             plan=(model, horizon),
+            searched=searched,
             **found,
         )
 
-    is_fitted = tuner.grid.log10_step_sizes is None and not (tuner.judge is None and tuner.choose is None)
+    is_fitted = tuner.grid.log10_step_sizes is None and not is_rule
 
     def arms_in(coordinates: Preconditioner | None) -> list[Arm]:
         """The arms of a race in these coordinates: a diagonal leaves curvatures far above 1, a full factor does not."""
@@ -424,7 +441,7 @@ def tune(
         return [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler, *curvature)]
 
     arms = arms_in(preconditioner)
-    if tuner.judge is None and tuner.choose is None:
+    if is_rule:
         return result(arms[0])
     seen = precondition(model, preconditioner)
     # All checks are done before the costly work begins.
@@ -435,14 +452,15 @@ def tune(
             cost.lookup(*shape_of(sampler, arm))
     if tuner.choose is not None:
         return _chosen(seen, sampler, tuner, arms, horizon, cost, remarks, report, ledger, result)
-    races = Races(model, sampler, tuner, budget, horizon, cost, seed, replicate, report)
-    first_arms, left_out = races.affordable(arms) if is_fitted else (arms, [])
-    longest = MOST_ROUNDS * races.total(first_arms)
+    races = Races(model, sampler, tuner, budget, horizon, cost, seed, replicate, n_starts, report)
+    every_arm = arms
+    arms, left_out = races.affordable(every_arm) if is_fitted else (every_arm, [])
+    longest = MOST_ROUNDS * races.total(arms)
     # Those of which a winner may have the smallest or the largest step size.
-    considered = first_arms
+    considered = first_arms = arms
     if is_fitted and preconditioner is not None and not is_plain and tuner.clock == "calibrated":
         # Theory reads all arms that could run: the best may be too dear for the first rung of a race of many.
-        possible, too_dear = races.affordable(arms, by_last=True)
+        possible, too_dear = races.affordable(every_arm, by_last=True)
         kept, terms = promising(seen, sampler, possible, _steps_at(horizon, seen, sampler, possible, cost))
         ledger.gradient_evaluations += terms
         if len(kept) < len(possible):
@@ -453,8 +471,6 @@ def tune(
                 f"more than {HOPELESS:g} times the least"
             )
             left_out = [*left_out, *too_dear, line]
-    if considered is first_arms:
-        arms = first_arms
     remarks += left_out
     ledger.warnings += remarks
     # Above D = 2,000 rounds took 3 to 4 times the gradients, and helped one of two samplers of a small network.
@@ -478,10 +494,11 @@ def tune(
             ledger.warnings.append(
                 f"round {number}: all arms left the posterior; the arm of the round before is chosen"
             )
-            preconditioner, race, winner, arms = kept
-            best = winner.arm
+            preconditioner, race, winner, arms, pilot, found = kept
+            ledger.warnings += _doubts_of_pilot(number - 1, winner.arm, pilot, found)
+            best = shrunk(winner.arm, pilot.shrinkage)
             break
-        kept, best = (preconditioner, race, winner, arms), winner.arm
+        best = winner.arm
         ensemble = race.ensemble_of(winner)
         if most == 1 or preconditioner is None or ensemble is None:
             break
@@ -503,8 +520,8 @@ def tune(
         is_unstable = pilot.attempts > 1 or not pilot.stays
         smaller = [arm for arm in arms if arm.step_size < best.step_size]
         following = first_arms if misleads else smaller
-        has_budget = number < most and races.has_budget(following or arms, ledger, longest)
-        goes_on = has_budget and (misleads or (is_unstable and bool(smaller)))
+        is_affordable = number < most and races.has_budget(following or arms, ledger, longest)
+        goes_on = is_affordable and (misleads or (is_unstable and bool(smaller)))
         ledger.pilots.append(
             {
                 "round": number,
@@ -514,17 +531,17 @@ def tune(
                 "data_terms": data_terms_of_pilot,
                 "hessian_terms": 0 if found is None else found.evaluations,
                 "distance": None if found is None else found.distance,
-                "least_curvature": None if found is None else found.curvatures[0],
-                "largest_curvature": None if found is None else found.curvatures[1],
+                "least_curvature": None if found is None else found.least_curvature,
+                "largest_curvature": None if found is None else found.largest_curvature,
                 "moved": goes_on and misleads,
             }
         )
         report(f"pilot {number}: {ledger.pilots[-1]}")
         if not goes_on:
             ledger.warnings += _doubts_of_pilot(number, best, pilot, found)
-            if pilot.stays and is_unstable:
-                best = shrunk(best, pilot.shrinkage)
+            best = shrunk(best, pilot.shrinkage)
             break
+        kept = preconditioner, race, winner, arms, pilot, found
         number += 1
         if misleads:
             preconditioner = found.preconditioner
@@ -566,8 +583,13 @@ def _doubts_of_pilot(number: int, arm: Arm, pilot: Pilot, found: Recentred | Non
     if found is not None and found.preconditioner is not None:
         doubts.append(
             f"pilot {number}: its mean is {found.distance:.2g} sds from the centre, and curvatures are "
-            f"{found.curvatures[0]:.2g} to {found.curvatures[1]:.2g}, not 1: the coordinates mislead: give a larger "
-            "budget, or a position near the posterior's mean"
+            f"{found.least_curvature:.2g} to {found.largest_curvature:.2g}, not 1: the coordinates mislead: give a "
+            "larger budget, or a position near the posterior's mean"
+        )
+    if found is not None and found.least_curvature is None:
+        doubts.append(
+            f"pilot {number}: the Hessian is not finite at its draws, so that the coordinates are not checked: give a "
+            "position near the posterior's mean, or a preconditioner"
         )
     return doubts
 

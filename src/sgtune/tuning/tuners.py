@@ -184,6 +184,10 @@ class Halving(Tuner):
 
     name = "halving"
 
+    def __post_init__(self):
+        check_integer("pruning_rate", self.pruning_rate, at_least=2)
+        super().__post_init__()
+
     @property
     def growth(self) -> int:
         return self.pruning_rate

@@ -12,14 +12,16 @@ from sgtune.study.audit.figures import LIMIT, SERIES, limits
 def test_each_panel_has_the_means_over_runs_beside_its_limit():
     records = copy.deepcopy(make_records(2, models=("logistic", "bnn"), tunings=2))
     ours = record_of(records, "logistic", "sgld", "mamba-ksd")
-    numbers = {"ksd": 12.0, "ksd_floor": 3.0, "xi_white": 0.2, "ess_median": 500.0, "seconds": 10.0}
+    numbers = {"ksd": 0.0, "ksd_squared": 144.0, "ksd_floor": 3.0}
+    numbers |= {"xi_white": 0.2, "ess_median": 500.0, "seconds": 10.0}
     ours["table"] = [row | numbers for row in ours["table"]]
     (nuts,) = [one for one in records["reference"] if "blocks" in one]
     nuts["diagnostics"]["seconds"], ess = 800.0, nuts["blocks"]["logistic"]["ess_median"]
     nuts["functionals"] = None
-    own = {"sampler": "sgld-cv", "coordinates": "laplace", "losses": {"xi_white": 0.05}}
-    own |= {"row": {"ksd": 6.0, "ksd_floor": 3.0, "ess_median": 5_000.0}}
-    runs = [own, own, own | {"coordinates": "none", "losses": {"xi_white": 9.0}}]
+    own = {"sampler": "sgld-cv", "coordinates": "laplace", "losses": {"xi_white": 0.05}, "arm": {}}
+    own |= {"row": {"ksd": 6.0, "ksd_squared": 36.0, "ksd_floor": 3.0, "ess_median": 5_000.0}}
+    runs = [own | {"replicate": 0}, own | {"replicate": 1}]
+    runs.append(runs[0] | {"coordinates": "none", "losses": {"xi_white": 9.0}})
     records["preconditioned"] = [{"model": "logistic", "seconds": 10.0, "runs": runs}]
     axes = dict(zip(LIMIT, limits(records).axes, strict=True))
     expected = {"ksd": (4.0, 2.0), "error": (0.2, 0.05), "ess": (50 / (ess / 800), 500 / (ess / 800))}
@@ -32,3 +34,21 @@ def test_each_panel_has_the_means_over_runs_beside_its_limit():
     dotted = [axis.lines[-1].get_xdata()[0] for axis in axes.values()]
     assert dotted == [1.0, nuts["monte_carlo_error"]["xi_white"], 1.0]
     assert list(SERIES) == ["mamba-ksd", "mamba", "preconditioned"]
+
+
+def test_a_ksd_within_its_noise_has_an_upper_end_and_doubts_are_said():
+    records = copy.deepcopy(make_records(3, models=("logistic",), tunings=3))
+    ours = record_of(records, "logistic", "sgld", "mamba-ksd")
+    squares = (-27.0, 42.0, -56.0)
+    ours["table"] = [
+        row | {"ksd": 1.0, "ksd_squared": square, "ksd_floor": 2.0, "diverged": False}
+        for row, square in zip(ours["table"], squares, strict=True)
+    ]
+    for one in records["reference"]:
+        if "diagnostics" in one:
+            one["trusted"], one["diagnostics"]["seconds"] = False, 800.0
+    axes = dict(zip(LIMIT, limits(records | {"preconditioned": []}).axes, strict=True))
+    upper = np.sqrt(2 * np.std(squares, ddof=1) / np.sqrt(3)) / 2
+    ends = [line.get_xydata()[0] for line in axes["ksd"].lines if len(line.get_xdata()) == 1]
+    assert any(np.allclose(end, (upper, -0.25)) for end in ends)
+    assert ["not trusted" in axis.get_xlabel() for axis in axes.values()] == [False, True, True]

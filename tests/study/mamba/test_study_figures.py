@@ -92,6 +92,14 @@ def test_a_curve_is_a_mean_of_finite_replicates_at_their_mean_seconds_in_two_sta
     assert len(mean_curve([], "ksd")) == 0
 
 
+def test_a_band_is_at_least_as_wide_as_the_choices_of_its_tuning_runs_differ():
+    """Ten replicates of two choices, each with its own value, are two values."""
+    rows = rows_of(*((6.0 + (-1) ** i,) for i in range(10)))
+    by_runs, by_choices = (mean_curve(rows, "ksd", n)["high"][0] for n in (1, 2))
+    assert by_runs == pytest.approx(6 * math.exp(2 * math.sqrt(10 / 9 / 10) / 6))
+    assert by_choices == pytest.approx(6 * math.exp(2 * 1 / 6))
+
+
 def test_a_curve_of_a_ksd_is_the_root_of_the_mean_of_its_unbiased_squares():
     squares = ((9.0, -1.0, 90.0), (16.0, -2.0, 100.0), (26.0, 1.0, -10.0))
     rows = [row | {"ksd": 1.0} for row in rows_of(*squares, key="ksd_squared")]

@@ -141,3 +141,10 @@ def test_a_cell_that_only_fills_a_place_in_an_old_file_leaves_no_row_but_keeps_t
     table = lay_out(read_frame(tmp_path / "t.csv"), about)
     assert list(table.columns) == [("RMSE",), ("KSD",)]
     assert table.isna().to_numpy().tolist() == [[True, False], [False, True]]
+
+
+def test_the_notes_of_choices_have_the_tuning_runs_of_tuners_whose_choices_differ():
+    counts = {"mamba-ksd": 5, "grid": 3, "heuristic": 1}
+    cells = [replace(CELLS[0], tuner=name, sd=None, se=None, replicates=n) for name, n in counts.items()]
+    assert CAPTION.below(frame_of(cells)) == "Means of 3 to 5 replicates."
+    assert CAPTION.below(frame_of(cells[-1:])) == "Means of 1 replicates."

@@ -35,7 +35,7 @@ CLAIMS = {
     "unstable_bnn": "MAMBA's SGNHT loses stability; smaller step sizes mend it",
     "time_bnn": "Grid search takes longer than MAMBA to tune SGHMC",
     "stochastic": "KSD by stochastic gradients follows KSD by full gradients",
-    "thinned": "KSD of thinned draws follows KSD of all draws",
+    "thinned": "Not in the paper: KSD of thinned draws follows, too",
 }
 """By name, in the order of print; how each is judged is in `sgtune.study.audit.claims`."""
 
@@ -47,7 +47,7 @@ STUDY = Study(
     tables={
         "claims": Artifact(
             maker="claims:claims",
-            kinds=("audits", "evaluation", "tuning", "regret", "estimates"),
+            kinds=("audits", "evaluation", "tuning", "regret", "estimates", "reference"),
             title="The paper's claims",
             rows=("model", "metric"),
             columns=("detail",),

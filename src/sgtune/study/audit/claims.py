@@ -2,7 +2,9 @@
 
 An interval is one of 95% by Student's t over tuning runs, of which each counts once: by the mean over the runs of its
 choice. Of a tuner without randomness its runs count. A count of samplers has an interval, too: from those that are
-decided for the claim to all that are not decided against it. And the table of what each defect changes.
+decided for the claim to all that are not decided against it. KSDs are compared by their unbiased squares, as
+`sgtune.study.report.means.mark_best` does: logarithms of these would favour the noisier ones. And the table of what
+each defect changes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,9 +20,18 @@ from sgtune.study.audit.artifacts import CLAIMS, MODEL
 from sgtune.study.audit.artifacts import TUNERS as AUDITED
 from sgtune.study.catalogue import MODELS, TUNERS
 from sgtune.study.mamba.comparison import choice_cells
-from sgtune.study.report.means import FEWEST_REPLICATES, evaluation_cells
+from sgtune.study.mamba.reference import doubted
+from sgtune.study.report.means import (
+    FEWEST_REPLICATES,
+    SQUARED,
+    FreshRuns,
+    chosen_losses,
+    evaluation_cells,
+    metric_of,
+    ratios_without,
+)
 from sgtune.study.report.records import Records, of_tuners, required
-from sgtune.study.report.table import Cell, format_number
+from sgtune.study.report.table import NOISE, NOT_TRUSTED, Cell, format_number
 
 SGHMC, SGNHT = ("sghmc", "sghmc-cv"), ("sgnht",)
 OTHERS = ("grid", "heuristic")
@@ -42,26 +53,34 @@ class Interval(NamedTuple):
 
 
 def difference(above: Sequence[float], below: Sequence[float], runs: float) -> Interval:
-    """The difference of two means, by Welch's t. A mean with an infinite number is infinite; of two such means nothing
-    is known. One number alone has no error, and knows nothing, unless it is an exact 0."""
-    above, below = np.asarray(above, float), np.asarray(below, float)
-    value = _mean(above) - _mean(below)
-    if not np.isfinite(value):
-        return Interval(*((-np.inf, 0.0, np.inf) if np.isnan(value) else (value,) * 3), runs)
+    """The difference of two means, by Welch's t. A mean with an infinite number is infinite, and its other end is that
+    of its finite numbers, if there are any; of two such means nothing is known. One number alone has no error, and
+    knows nothing, unless it is an exact 0."""
+    both = [np.asarray(one, float) for one in (above, below)]
+    above, below = (one[np.isfinite(one)] for one in both)
+    is_lost = [not np.isfinite(one).all() for one in both]
+    if any(is_lost):
+        value = 0.0 if all(is_lost) else np.inf if is_lost[0] else -np.inf
+        ends = [-np.inf, np.inf] if all(is_lost) else [value, value]
+        if not all(is_lost) and min(len(above), len(below)):
+            ends[is_lost[1]] = difference(above, below, runs)[2 * is_lost[1]]
+        return Interval(ends[0], value, ends[1], runs)
+    value = above.mean() - below.mean()
     known = [one for one in (above, below) if len(one) > 1]
     if (len(known) < 2 and below.tolist() != [0.0]) or not known:
         return Interval(-np.inf, value, np.inf, runs)
-    parts = [one.var(ddof=1) / len(one) for one in known]
-    variance = sum(parts)
-    if variance == 0:
+    return _around(value, [(one.var(ddof=1) / len(one), len(one) - 1) for one in known], runs)
+
+
+def _around(value: float, parts: Sequence[tuple[float, int]], runs: float) -> Interval:
+    """The interval of a number with so many independent parts of its variance, each with its degrees of freedom
+    (Welch and Satterthwaite)."""
+    variance = sum(part for part, _ in parts)
+    if not variance:
         return Interval(value, value, value, runs)
-    freedom = variance**2 / sum(part**2 / (len(one) - 1) for part, one in zip(parts, known, strict=True))
+    freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
     half = stats.t.ppf(0.975, freedom) * np.sqrt(variance)
     return Interval(value - half, value, value + half, runs)
-
-
-def _mean(values: np.ndarray) -> float:
-    return values.mean() if np.isfinite(values).all() else np.inf
 
 
 def _over_all(intervals: Iterable[Interval], combine: Callable) -> Interval:
@@ -93,6 +112,7 @@ class Results:
 
         self.evaluation, self.tuning = by_tuner(own("evaluation")), by_tuner(of_tuners(own("tuning")))
         self.regret, self.estimates = own("regret"), own("estimates")
+        self.doubts = doubted(records)
         self.samplers = list(dict.fromkeys(sampler for sampler, _ in self.evaluation))
 
     def runs(self, *tuners: str) -> float:
@@ -107,12 +127,13 @@ class Results:
         return min(found, default=np.inf)
 
     def by_tuning(self, sampler: str, tuner: str, key: str) -> np.ndarray:
-        """A number for each tuning run; of one arm alone, for each run. Infinite where a run diverged."""
+        """A number for each tuning run; of a tuner without randomness, for each run. Infinite where a run diverged."""
         record = self.evaluation[sampler, tuner]
-        n = len(record["arms"])
         values = np.array([_number(row, key) for row in record["table"]])
-        tunings = np.array([row["replicate"] % n for row in record["table"]])
-        return values if n == 1 else np.array([values[tunings == one].mean() for one in np.unique(tunings)])
+        if not TUNERS[tuner].is_random:
+            return values
+        tunings = np.array([row["replicate"] % len(record["arms"]) for row in record["table"]])
+        return np.array([values[tunings == one].mean() for one in np.unique(tunings)])
 
     def beyond(self, sampler: str, ours: str, others: Iterable[str], key: str) -> Interval:
         """The smallest of the others' means, less ours."""
@@ -122,17 +143,9 @@ class Results:
 
 
 def _number(row: dict, key: str) -> float:
-    """A row's number; of a KSD the logarithm, since choices differ by factors. An unbiased square below that of a tenth
-    of exact draws' KSD is noise, and counts as that; without any KSD nothing is known."""
-    if row.get("diverged") or row.get("no_arm"):
-        return np.inf
-    square = row.get("ksd_squared") if key == "ksd" else None
-    if square is None and row[key] is None:
-        return np.inf
-    if key != "ksd":
-        return row[key]
-    square = row["ksd"] ** 2 if square is None else square
-    return np.log(max(square, (row["ksd_floor"] / 10) ** 2)) / 2
+    """A row's number; of a KSD its unbiased square. Infinite where there is none."""
+    value = None if row.get("diverged") or row.get("no_arm") else row.get(SQUARED.get(key, key))
+    return np.inf if value is None else value
 
 
 def lowest_ksd(results: Results, ours: Sequence[str]) -> Interval:
@@ -184,13 +197,21 @@ def _factor(interval: Interval) -> Interval:
 
 
 def ratio_of_ksd(results: Results) -> Interval:
-    """Grid-KSD's KSD over MAMBA-KSD's or the inverse, whichever is larger; geometric mean over samplers."""
-
-    def logs(tuner: str) -> np.ndarray:
-        return np.mean([results.by_tuning(sampler, tuner, "ksd") for sampler in results.samplers], axis=0)
-
-    tuners = ("grid-ksd", "mamba-ksd")
-    return _factor(_size(difference(*map(logs, tuners), results.runs(*tuners))))
+    """Grid-KSD's KSD over MAMBA-KSD's or the inverse, whichever is larger: roots of mean squares, geometric mean over
+    the samplers where both means are more than two standard errors above zero. The logarithm of a mean m with the
+    standard error e has, to first order, the error e / m."""
+    tuners, logs, parts = ("grid-ksd", "mamba-ksd"), [], []
+    for sampler in results.samplers:
+        above, below = own = [results.by_tuning(sampler, tuner, "ksd") for tuner in tuners]
+        if not all(np.isfinite(one).all() and len(one) > 1 for one in own):
+            return Interval(0.0, np.nan, np.inf, results.runs(*tuners))
+        if all(one.mean() > 2 * stats.sem(one) for one in own):
+            logs.append(np.log(above.mean() / below.mean()) / 2)
+            parts += [((stats.sem(one) / one.mean() / 2) ** 2, len(one) - 1) for one in own]
+    if not logs:
+        return Interval(0.0, np.nan, np.inf, results.runs(*tuners))
+    parts = [(part / len(logs) ** 2, degrees) for part, degrees in parts]
+    return _factor(_size(_around(np.mean(logs), parts, results.runs(*tuners))))
 
 
 def seconds_over_mamba(results: Results, tuner: str, samplers: Sequence[str] = ()) -> Interval:
@@ -222,8 +243,8 @@ def loss_of_stability(results: Results) -> Interval:
 
 
 def distance_of_estimates(*results: Results, gradients: str, points: str) -> Interval:
-    """The largest factor, over step sizes, between an estimate of the KSD and that of all draws with full gradients;
-    geometric mean over models, which count as the runs."""
+    """The largest factor, over step sizes, between an estimate of the KSD and that of all draws with full gradients:
+    its geometric mean over models, the smallest and the largest."""
     logs = []
     for one in results:
         rows = [row for record in one.estimates for row in record["rows"] if row["figure"] == "step_size"]
@@ -235,26 +256,47 @@ def distance_of_estimates(*results: Results, gradients: str, points: str) -> Int
         ]
         factors = [abs(np.log(a / b)) for a, b in pairs if a and b and np.isfinite([a, b]).all()]
         logs.append(max(factors, default=np.inf))
-    return _factor(difference(logs, [0.0], len(logs)))
+    return _factor(Interval(min(logs), np.mean(logs), max(logs), np.inf))
 
 
 def loss_over_ours(results: Results) -> Interval:
     """The smallest main loss of the paper's tuners over that of the default tuner, after the longest fresh runs;
-    geometric mean over samplers."""
-    losses: dict[str, list[np.ndarray]] = {}
+    geometric mean over samplers. The variance of each ratio is from fresh replicates and from tuning runs, as in the
+    table of regret (`sgtune.study.report.means.ratio`). Nothing is known without a trusted reference."""
+    doubted = [
+        record["trusted"] is False or (record["model"], metric_of(record["losses"][0])) in results.doubts
+        for record in results.regret
+    ]
+    if any(doubted):
+        return Interval(0.0, np.nan, np.inf, np.inf)
+    named = {chosen["tuner"] for record in results.regret for chosen in record["chosen"]}
+    others = [one for one in TUNERS if one in named and TUNERS[one].in_paper and not one.endswith("-smaller")]
+    return _factor(_end(min, (_over_ours(results, one) for one in others)))
+
+
+def _over_ours(results: Results, other: str) -> Interval:
+    """The logarithm of the mean loss of one tuner over that of the default one. A loss at the cap may be any larger
+    one."""
+    logs, parts, runs = [], [], results.runs(other, "mamba")
+    is_known = {"above": True, "below": True}
     for record in results.regret:
-        seconds, key = max(run["seconds"] for run in record["runs"]), record["losses"][0]
-        fresh = {run["arm"]: run["losses"][key] for run in record["runs"] if run["seconds"] == seconds}
-        for chosen in record["chosen"]:
-            none = np.full(len(next(iter(fresh.values()))), np.inf)
-            arms = [fresh.get(arm, none) for arm in chosen["arms"]]
-            # Without randomness in the choice its runs are what differs.
-            of_tunings = arms[0] if len(arms) == 1 else np.mean(arms, axis=1)
-            losses.setdefault(chosen["tuner"], []).append(np.log(of_tunings))
-    ours = np.mean(losses["mamba"], axis=0)
-    others = [one for one in losses if TUNERS[one].in_paper and not one.endswith("-smaller")]
-    found = [difference(np.mean(losses[one], axis=0), ours, results.runs(one, "mamba")) for one in others]
-    return _factor(_end(min, found))
+        key, seconds = record["losses"][0], max(run["seconds"] for run in record["runs"])
+        fresh, chosen = (
+            FreshRuns(record, seconds, key),
+            {one["tuner"]: one["arms"] for one in record["chosen"]},
+        )
+        arms = {"above": chosen[other], "below": chosen["mamba"]}
+        is_known = {name: is_known[name] and fresh.is_known(own) for name, own in arms.items()}
+        above, below = (chosen_losses(fresh.losses, own, key) for own in arms.values())
+        logs.append(np.log(above.mean() / below.mean()))
+        without = [np.log(values) for values in ratios_without(above, below) if len(values) > 1]
+        parts += [((len(values) - 1) * values.var(), len(values) - 1) for values in without]
+        is_known = {name: known and len(fresh.losses) > 1 for name, known in is_known.items()}
+    parts = [(part / len(logs) ** 2, degrees) for part, degrees in parts]
+    found = _around(np.mean(logs), parts, runs)
+    return found._replace(
+        low=found.low if is_known["below"] else -np.inf, high=found.high if is_known["above"] else np.inf
+    )
 
 
 class Judged(NamedTuple):
@@ -291,7 +333,7 @@ class Judged(NamedTuple):
         return found
 
 
-_estimates = partial(Judged, "", "follows", threshold=COMPARABLE, at_most=True, kind="estimates")
+_estimates = partial(Judged, "", threshold=COMPARABLE, at_most=True, kind="estimates")
 
 MAMBAS = ("mamba-ksd", "mamba-fssd")
 GRID = ("mamba-ksd", "grid")
@@ -326,8 +368,10 @@ JUDGED = {
         "bnn", "yes", loss_of_stability, 0, needs=("mamba-ksd", "mamba-ksd-smaller"), samplers=SGNHT
     ),
     "time_bnn": Judged("bnn", "4 to 6", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
-    "stochastic": _estimates(find=partial(distance_of_estimates, gradients="stochastic", points="all")),
-    "thinned": _estimates(find=partial(distance_of_estimates, gradients="full-batch", points="thinned")),
+    "stochastic": _estimates(
+        "follows", find=partial(distance_of_estimates, gradients="stochastic", points="all")
+    ),
+    "thinned": _estimates("", find=partial(distance_of_estimates, gradients="full-batch", points="thinned")),
 }
 
 
@@ -341,20 +385,23 @@ def claims(records: Records) -> list[Cell]:
             continue
         ours = judged.find(*results)
         verdict = verdict_on(ours, judged)
-        if verdict != HOLDS and judged.model == MODEL and with_defects:
-            theirs = judged.find(*judged.results(with_defects))
-            verdict = ONLY_WITH if verdict_on(theirs, judged) == HOLDS else verdict
+        # All its tuners must have been audited: of others the results are sound.
+        if verdict != HOLDS and judged.model == MODEL and with_defects and {*judged.needs} <= {*AUDITED}:
+            theirs = verdict_on(judged.find(*judged.results(with_defects)), judged)
+            if theirs == HOLDS:
+                verdict = ONLY_WITH if verdict == FAILS else f"{verdict}; with the published defects it holds"
         about = {"model": judged.model, "sampler": "", "tuner": "", "metric": name}
-        span = tuple(map(float, (ours.low, ours.high)))
+        unknown = NOT_TRUSTED if judged.kind == "regret" else NOISE
+        number = {"value": float(ours.value), "span": tuple(map(float, ours[:3:2])), "text": shown(ours)}
         cells += [
             Cell(**about, detail="the paper", text=judged.paper or "–"),
-            Cell(**about, detail="ours", value=float(ours.value), span=span, text=shown(ours)),
+            Cell(**about, detail="ours", **({"missing": unknown} if np.isnan(ours.value) else number)),
             Cell(**about, detail="verdict", text=verdict),
         ]
     return cells
 
 
-HOLDS = "holds"
+HOLDS, FAILS = "holds", "fails"
 ONLY_WITH = "holds only with the published defects"
 
 
@@ -365,7 +412,7 @@ def verdict_on(found: Interval, judged: Judged) -> str:
     if found.high <= judged.threshold if judged.at_most else found.low >= judged.threshold:
         return HOLDS
     if found.low > judged.threshold if judged.at_most else found.high < judged.threshold:
-        return "fails"
+        return FAILS
     return f"cannot tell ({found.runs:.0f} runs)" if np.isfinite(found.runs) else "cannot tell"
 
 

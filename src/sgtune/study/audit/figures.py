@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from itertools import product
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -13,8 +14,8 @@ from sgtune.study.catalogue import MODELS as CATALOGUE
 from sgtune.study.mamba.accuracy import with_floors
 from sgtune.study.mamba.figures import DOT, DOTTED
 from sgtune.study.report.labels import METRICS, MODELS, SAMPLERS, in_order, label
-from sgtune.study.report.means import metric_of
-from sgtune.study.report.records import Records, finite, over
+from sgtune.study.report.means import SOURCES, evaluation_cells, mean_of_choices, metric_of
+from sgtune.study.report.records import Records, finite, grouped, over
 from sgtune.study.report.style import (
     WIDTH,
     legend_below,
@@ -42,50 +43,73 @@ LIMIT = {
 """Of each panel the axis; of the error it is the model's main loss."""
 
 
-def _rows(records: Records) -> Iterator[dict]:
-    """A row for each run: its model, sampler, series, and the numbers of the three panels."""
+class Number(NamedTuple):
+    """A number of one sampler and series, with its standard error, None of a single run; or only an ``upper`` end."""
+
+    model: str
+    sampler: str
+    series: str
+    panel: str
+    value: float | None
+    se: float | None
+    upper: float | None
+
+
+def _numbers(records: Records) -> Iterator[Number]:
+    """Of each panel, means over the runs of each sampler and series, as the tables have them."""
     references = {one["model"]: one for one in records["reference"] if "monte_carlo_error" in one}
-    runs = [
-        one | {"series": one["tuner"], "rows": one["table"]}
-        for one in with_floors(records)
-        if one["tuner"] in SERIES
-    ]
+    found = [one | {"series": one["tuner"]} for one in with_floors(records) if one["tuner"] in SERIES]
     for record in records["preconditioned"]:
-        runs += [
-            {"model": record["model"], "sampler": run["sampler"], "series": "preconditioned"}
-            | {"rows": [{"seconds": record["seconds"], **run["losses"], **run.get("row", {})}]}
-            for run in record["runs"]
-            if run["coordinates"] == "laplace"
-        ]
-    pairs = [(run, row) for run in runs if run["model"] in references for row in run["rows"]]
-    for run, row in pairs:
-        reference = references[run["model"]]
-        own = reference.get("functionals") or reference["blocks"][run["model"]]
-        numbers = {name: finite(row.get(name)) for name in ("ksd", "ksd_floor", "ess_median")}
-        yield {name: run[name] for name in ("model", "sampler", "series")} | {
-            "ksd": over(numbers["ksd"], numbers["ksd_floor"]),
-            "error": finite(row.get(CATALOGUE[run["model"]].losses[0])),
-            "ess": over(
-                numbers["ess_median"],
-                row["seconds"] and row["seconds"] * own["ess_median"] / reference["diagnostics"]["seconds"],
-            ),
-        }
+        own = [run for run in record["runs"] if run["coordinates"] == "laplace"]
+        for sampler, runs in grouped(own, itemgetter("sampler")).items():
+            table = [
+                {"replicate": run["replicate"], "no_arm": run["arm"] is None, "seconds": record["seconds"]}
+                | run["losses"]
+                | run.get("row", {})
+                for run in runs
+            ]
+            about = {
+                "model": record["model"],
+                "sampler": sampler,
+                "tuner": "mamba",
+                "series": "preconditioned",
+            }
+            found.append(about | {"table": table, "arms": [run["arm"] for run in runs], "best": None})
+    for record in (one for one in found if one["model"] in references):
+        whose = (record["model"], record["sampler"], record["series"])
+        (cell,) = evaluation_cells(record, ["ksd"])
+        if cell.floor:
+            ends = (over(end, cell.floor) for end in (cell.value, cell.se, cell.upper))
+            yield Number(*whose, "ksd", *ends)
+        loss = metric_of(CATALOGUE[record["model"]].losses[0])
+        factor, (cell,) = SOURCES[loss][1], evaluation_cells(record, [loss])
+        yield Number(*whose, "error", *(over(end, factor) for end in (cell.value, cell.se)), None)
+        reference = references[record["model"]]
+        own = reference.get("functionals") or reference["blocks"][record["model"]]
+        of_nuts = own["ess_median"] / reference["diagnostics"]["seconds"]
+        rows = [row for row in record["table"] if finite(row.get("ess_median")) is not None]
+        rates = [(row["replicate"], row["ess_median"] / row["seconds"] / of_nuts) for row in rows]
+        yield Number(*whose, "ess", *mean_of_choices(rates, len(record["arms"])), None)
 
 
 def limits(records: Records) -> Figure:
     """A row of panels per model with a reference, and in each a row per sampler; means over runs with a bar of two
-    standard errors. Chains that diverged are left out."""
-    found = pd.DataFrame(_rows(records))
-    models = in_order(found["model"], MODELS)
-    samplers = in_order(found["sampler"], SAMPLERS)
-    errors = {one["model"]: one.get("monte_carlo_error") for one in records["reference"] if "blocks" in one}
+    standard errors. Chains that diverged are left out. A mean square of KSDs that is within its noise has only an upper
+    end: an arrow points down from it."""
+    found = list(_numbers(records))
+    models = in_order((one.model for one in found), MODELS)
+    samplers = in_order((one.sampler for one in found), SAMPLERS)
+    references = {one["model"]: one for one in records["reference"] if "monte_carlo_error" in one}
     height = len(models) * (0.3 * len(samplers) + 1.0) + 0.4
     figure, axes = panels(len(models), len(LIMIT), WIDTH, height, sharey=True)
     for (place, model), (column, name) in product(enumerate(models), enumerate(LIMIT)):
-        axis, loss = axes[place, column], CATALOGUE[model].losses[0]
-        at = 1.0 if name != "error" else errors[model].get(loss)
-        _panel(axis, found[found["model"] == model], name, samplers, at)
-        axis.set_xlabel(LIMIT[name] or METRICS[metric_of(loss)].label.removesuffix(" × 10²"), fontsize=7)
+        axis, loss, reference = axes[place, column], CATALOGUE[model].losses[0], references[model]
+        own = [one for one in found if (one.model, one.panel) == (model, name)]
+        at = 1.0 if name != "error" else reference["monte_carlo_error"].get(loss)
+        _panel(axis, own, samplers, at)
+        words = LIMIT[name] or METRICS[metric_of(loss)].label.removesuffix(" × 10²")
+        is_doubted = name != "ksd" and not reference["trusted"]
+        axis.set_xlabel(f"{words}\n(reference not trusted)" if is_doubted else words, fontsize=7)
         if column == 1:
             axis.set_title(label(model, MODELS))
     handles = [Line2D([], [], **look | DOT) for look in SERIES.values()]
@@ -94,17 +118,19 @@ def limits(records: Records) -> Figure:
     return figure
 
 
-def _panel(axis: Axes, found: pd.DataFrame, name: str, samplers: list[str], limit: float | None) -> None:
-    for (place, sampler), (shift, series) in product(
-        enumerate(samplers), zip((-0.25, 0, 0.25), SERIES, strict=True)
-    ):
-        own = found[(found["sampler"] == sampler) & (found["series"] == series)][name].dropna().astype(float)
-        if len(own) and own.mean() > 0:
-            error = own.sem() if len(own) > 1 else 0.0
-            bar = np.transpose([log_error(own.mean(), error)])
-            axis.errorbar(
-                [own.mean()], [place + shift], xerr=bar, **SERIES[series] | DOT | {"elinewidth": 1.0}
+def _panel(axis: Axes, found: list[Number], samplers: list[str], limit: float | None) -> None:
+    for one in found:
+        row = samplers.index(one.sampler) + (-0.25, 0, 0.25)[list(SERIES).index(one.series)]
+        look = SERIES[one.series] | DOT
+        if one.upper is not None:
+            axis.annotate(
+                *("", (one.upper / 1.8, row), (one.upper, row)),
+                arrowprops={"arrowstyle": "->", "color": look["color"], "shrinkA": 0, "shrinkB": 0},
             )
+            axis.plot([one.upper], [row], color=look["color"], marker="|")
+        elif one.value:
+            bar = np.transpose([log_error(one.value, one.se or 0.0)])
+            axis.errorbar([one.value], [row], xerr=bar, **look | {"elinewidth": 1.0})
     if limit:
         axis.axvline(limit, **DOTTED)
     axis.set_xscale("log")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import sqrt
 
 from sgtune.study.mamba.reference import doubted
-from sgtune.study.report.means import SOURCES, evaluation_cells, mark_best, mean_cell
+from sgtune.study.report.means import SOURCES, evaluation_cells, is_of_one_choice, mark_best, mean_cell
 from sgtune.study.report.records import Records, finite, required
 from sgtune.study.report.table import DASH, NO_ARM, Cell
 
@@ -56,12 +56,12 @@ def xi_by_block(records: Records) -> list[Cell]:
 
 
 def _marked(records: Records, cells: list[Cell]) -> list[Cell]:
-    """`mark_best`, but nothing is the best by a distance from quantities whose reference is not trusted, nor with one
-    tuning run: the errors of its cells are those of its arms, not of the tuner."""
+    """`mark_best`, but nothing is the best by a distance from quantities whose reference is not trusted, nor beside a
+    tuner with one tuning run whose choice is random: the errors of its cells are those of its arm, not of the tuner."""
     doubts = doubted(records)
-    several = {record["model"] for record in required(records, "evaluation") if len(record["arms"]) > 1}
+    once = {record["model"] for record in required(records, "evaluation") if is_of_one_choice(record)}
     return [
-        replace(cell, best=cell.best and cell.model in several and (cell.model, cell.metric) not in doubts)
+        replace(cell, best=cell.best and cell.model not in once and (cell.model, cell.metric) not in doubts)
         for cell in mark_best(cells)
     ]
 

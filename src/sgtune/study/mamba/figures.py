@@ -155,14 +155,15 @@ def estimates(records: Records, *, varied: str) -> Figure:
     return figure
 
 
-def mean_curve(rows: Sequence[dict], metric: str) -> pd.DataFrame:
+def mean_curve(rows: Sequence[dict], metric: str, n_tunings: int = 1) -> pd.DataFrame:
     """Over the replicates of a tuner, at each checkpoint: ``seconds``, ``mean`` of those that are finite (of a KSD the
     root of the mean of its unbiased squares, NaN where that is not positive), ``low`` and ``high``, two standard errors
     of the logarithm below and above it, and the ``count`` of finite ones.
 
-    The ends are NaN for fewer than `FEWEST_IN_BAND` finite ones, and where the mean is not two standard errors above
-    zero: its logarithm has no error. The k-th checkpoint of a replicate is its k-th by time, and stands at the mean of
-    the seconds at which the replicates came to it.
+    The standard error is at least that from the means of the ``n_tunings`` tuning runs
+    (`sgtune.study.report.means.mean_of_choices`). The ends are NaN for fewer than `FEWEST_IN_BAND` finite ones, and
+    where the mean is not two standard errors above zero: its logarithm has no error. The k-th checkpoint of a replicate
+    is its k-th by time, and stands at the mean of the seconds at which the replicates came to it.
     """
     key, factor = SOURCES[metric]
     is_square = key in SQUARED and all(SQUARED[key] in row for row in rows)
@@ -173,8 +174,10 @@ def mean_curve(rows: Sequence[dict], metric: str) -> pd.DataFrame:
             "value": _numbers(rows, SQUARED[key] if is_square else key),
         }
     ).sort_values("seconds", kind="stable")
-    at = table.groupby(table.groupby("replicate").cumcount())
-    mean, error = at["value"].mean(), at["value"].sem()
+    checkpoint = table.groupby("replicate").cumcount().rename("checkpoint")
+    at = table.groupby(checkpoint)
+    of_tunings = table.groupby([checkpoint, table["replicate"] % max(n_tunings, 1)])["value"].mean()
+    mean, error = at["value"].mean(), np.fmax(at["value"].sem(), of_tunings.groupby("checkpoint").sem())
     ends = np.exp((2 * error / mean).where((at["value"].count() >= FEWEST_IN_BAND) & (mean > 2 * error)))
     curve = pd.DataFrame({"mean": mean, "low": mean / ends, "high": mean * ends})
     curve = factor * (curve.where(curve > 0) ** 0.5 if is_square else curve)
@@ -188,7 +191,11 @@ def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
     lost = {}
     for i, record in enumerate(records):
         style = tuner_style(record["tuner"]) | {"zorder": 3}
-        name, color, curve = style["label"], style["color"], mean_curve(record["curves"], metric)
+        name, color, curve = (
+            style["label"],
+            style["color"],
+            mean_curve(record["curves"], metric, len(record["arms"])),
+        )
         style["label"] += f" {DAGGER}" * looks_at_test_set(record)
         if not curve["count"].any():
             lost[name] = "no arm" if record["best"] is None else "not finite"

@@ -17,6 +17,7 @@ from sgtune.study.report.means import (
     best_of,
     chosen_losses,
     identity,
+    is_of_one_choice,
     mark_best,
     metric_of,
     over_loss,
@@ -93,9 +94,9 @@ def regret_cells(found: Sequence[dict], doubts: Set[tuple[str, str]] = frozenset
 def _can_be_marked(records: Sequence[dict]) -> bool:
     """Whether a best tuner may be claimed: one tuning run leaves out how much choices vary, and the error of few fresh
     replicates is itself uncertain."""
-    tunings = max(len(chosen["arms"]) for record in records for chosen in record["chosen"])
+    once = any(is_of_one_choice(chosen) for record in records for chosen in record["chosen"])
     replicates = max(len(run["diverged"]) for record in records for run in record["runs"])
-    return tunings > 1 and replicates >= FEWEST_REPLICATES
+    return not once and replicates >= FEWEST_REPLICATES
 
 
 def regret(records: Records) -> list[Cell]:

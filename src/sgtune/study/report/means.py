@@ -1,7 +1,7 @@
 """Means over runs as cells, which of them is the best, their ratios, and the standard errors of all."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, sqrt
 from operator import attrgetter
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgtune.study.catalogue import cap_of
+from sgtune.study.catalogue import TUNERS, cap_of
 from sgtune.study.report.labels import METRICS
 from sgtune.study.report.records import finite, grouped, looks_at_test_set, mean_of
 from sgtune.study.report.table import AT_CAP, DASH, DIVERGED, NO_ARM, NOISE, Cell
@@ -43,27 +43,40 @@ def _entry(row: dict, key: str) -> float | None:
     return row
 
 
+def mean_of_choices(
+    numbers: Sequence[tuple[int, float]], n_tunings: int
+) -> tuple[float | None, float | None]:
+    """The mean of the numbers of some replicates, and its standard error, None of fewer than two.
+
+    It is sd / sqrt(n), but at least the standard error from the means of the tuning runs, each over every
+    ``n_tunings``-th replicate: replicates of one arm do not show how much tuning runs differ.
+    """
+    value, error = mean_of([number for _, number in numbers])
+    of_tunings = grouped(numbers, lambda one: one[0] % max(n_tunings, 1))
+    means = [fmean(number for _, number in own) for own in of_tunings.values()]
+    return value, None if error is None else max(error, mean_of(means)[1] or 0.0)
+
+
 def mean_cell(record: dict, metric: str, values: list[float | None]) -> Cell:
     """Mean and sd (divisor n - 1) of a replicate's value each, over those that have an arm and stayed finite.
 
-    The standard error is sd / sqrt(n), but at least the standard error from the means of the tuning runs, each over
-    every S-th replicate: replicates of one arm do not show how much tuning runs differ.
+    The standard error is that of `mean_of_choices`.
     """
-    n_arms = len(record.get("arms", ())) or 1
-    of_tunings: list[list[float]] = [[] for _ in range(n_arms)]
-    for row, value in zip(record["table"], values, strict=True):
-        if not (row.get("diverged") or row.get("no_arm")) and finite(value) is not None:
-            of_tunings[row["replicate"] % n_arms].append(SOURCES[metric][1] * value)
-    kept = [value for own in of_tunings for value in own]
-    means = [fmean(own) for own in of_tunings if own]
+    numbers = [
+        (row["replicate"], SOURCES[metric][1] * value)
+        for row, value in zip(record["table"], values, strict=True)
+        if not (row.get("diverged") or row.get("no_arm")) and finite(value) is not None
+    ]
+    kept = [value for _, value in numbers]
+    value, error = mean_of_choices(numbers, len(record.get("arms", ())))
     has_spread = len(kept) > 1 and METRICS[metric].has_spread
     missing = NO_ARM if record["best"] is None else DASH
     return Cell(
         **identity(record),
         metric=metric,
-        value=fmean(kept) if kept else None,
+        value=value,
         sd=stdev(kept) if has_spread else None,
-        se=max(mean_of(own)[1] or 0.0 for own in (kept, means)) if has_spread else None,
+        se=error if has_spread else None,
         finite=len(kept),
         replicates=len(values),
         missing=DIVERGED if any(row.get("diverged") for row in record["table"]) else missing,
@@ -190,6 +203,11 @@ def chosen_losses(losses: np.ndarray, arms: Sequence[int | None], loss: str) -> 
     return np.stack([cap if arm is None else losses[:, arm] for arm in arms], axis=1)
 
 
+def is_of_one_choice(record: Mapping) -> bool:
+    """Whether a tuner's record has the choice of one tuning run alone, and another run might choose another arm."""
+    return TUNERS[record["tuner"]].is_random and len(record["arms"]) == 1
+
+
 def best_of(losses: np.ndarray, finalists: Sequence[int]) -> int:
     """The finalist of the smallest mean loss."""
     return min(finalists, key=lambda arm: losses[:, arm].mean())
@@ -204,18 +222,20 @@ def ratio(above: np.ndarray, below: np.ndarray, *, same_tunings: bool = True) ->
     ``same_tunings``, otherwise of each alone. An array of one column has no variance from tuning. (Columns also differ
     by the noise of their means, so the second variance includes some of the first: the sum is slightly too large.)
     """
-    n, (s, t) = len(above), (above.shape[1], below.shape[1])
     value = float(above.mean() / below.mean())
-    if n < 2:
+    if len(above) < 2:
         return Estimate(value, None)
-
-    without = [_means_without(above, 0) / _means_without(below, 0)]
-    if s == t and same_tunings:
-        without.append(_means_without(above, 1) / _means_without(below, 1))
-    else:
-        without += [_means_without(above, 1) / below.mean(), above.mean() / _means_without(below, 1)]
+    without = ratios_without(above, below, same_tunings=same_tunings)
     variance = sum((len(values) - 1) * values.var() for values in without)
     return Estimate(value, float(np.sqrt(variance)))
+
+
+def ratios_without(above: np.ndarray, below: np.ndarray, *, same_tunings: bool = True) -> list[np.ndarray]:
+    """For each part of the variance of `ratio` the ratios without each replicate, or without each tuning run."""
+    without = [_means_without(above, 0) / _means_without(below, 0)]
+    if above.shape[1] == below.shape[1] and same_tunings:
+        return [*without, _means_without(above, 1) / _means_without(below, 1)]
+    return [*without, _means_without(above, 1) / below.mean(), above.mean() / _means_without(below, 1)]
 
 
 def over_loss(number: float, below: np.ndarray) -> Estimate:

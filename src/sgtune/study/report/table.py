@@ -166,10 +166,13 @@ class Caption:
 
     def below(self, frame: pd.DataFrame) -> str:
         """The notes of a table with these cells."""
-        # A cell with an error is a mean of runs; others may be the paper's, or a setting.
-        of_runs = frame["replicates"][frame[["sd", "se"]].notna().any(axis=1)]
-        ends = (of_runs.min(), of_runs.max()) if len(of_runs) else (frame["replicates"].max(),)
-        said = " to ".join(dict.fromkeys(str(int(number)) for number in ends))
+        # A cell with an error is a mean of runs; others may be the paper's, or a setting. In a table of choices those
+        # of tuners whose runs differ count.
+        is_of_runs = frame[["sd", "se"]].notna().any(axis=1)
+        is_random = frame["tuner"].map(lambda name: name in CATALOGUE and CATALOGUE[name].is_random)
+        of_runs = next((own for own in (is_of_runs, is_random) if own.any()), slice(None))
+        replicates = frame["replicates"][of_runs]
+        said = " to ".join(dict.fromkeys(str(int(end)) for end in (replicates.min(), replicates.max())))
         return jinja2.Template(self.notes, undefined=jinja2.StrictUndefined).render(replicates=said)
 
 

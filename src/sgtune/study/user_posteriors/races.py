@@ -20,7 +20,7 @@ from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.sampling.chain import FEWEST_STEPS, sample
 from sgtune.sampling.lockstep import Lockstep, data_terms
-from sgtune.sampling.thinning import evenly_spaced
+from sgtune.sampling.thinning import evenly_spaced, thin_draws
 from sgtune.study.experiments.evaluate import effective_draws, stein_metrics
 from sgtune.study.experiments.losses import losses_of
 from sgtune.study.pipeline.parts import Task
@@ -243,10 +243,13 @@ def compare_preconditioned(task: Task, samplers: Sequence[str], settings: Mappin
         if refused:
             return {"arm": None, "refused": refused, "losses": {}}
         at, most = {"seed": seed, "replicate": name, "cost": options["cost"]}, section["kept_draws"]
-        draws = result.sample(check=False, kept_draws=most, **at).draws
+        chain = result.sample(check=False, kept_draws=most, **at)
+        # The draws that count, and of these the points of the KSD, are those of an evaluation run.
+        draws = chain.draws[int(section["burn_in"] * len(chain.draws)) :]
         row, points = {}, section["ksd_points"]
         if np.isfinite(draws).all():
-            row = stein_metrics(model, draws, points, seed, name) if points else {}
+            thinned = thin_draws(draws, max(1, section["thin"] // chain.stride))
+            row = stein_metrics(model, thinned, points, seed, name) if points else {}
             row |= effective_draws(model, draws)
         judged = losses.of_draws(model, draws)
         return {"arm": plain(result.best), "refused": "", "losses": judged, "row": row}
