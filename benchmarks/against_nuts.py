@@ -1,12 +1,14 @@
 """From which N and D stochastic gradients beat NUTS: errors of a logistic regression's posterior after equal seconds.
 
-    python benchmarks/against_nuts.py run folder        # three hours; a result that is there is not made again
+    python benchmarks/against_nuts.py run folder        # 75 minutes; a result that is there is not made again
     python benchmarks/against_nuts.py publish folder    # benchmarks/published/against_nuts.{json,svg}
 
 Seconds are those of a process that has imported its packages and has the model with its data: the mode, compilation
 and tuning are among them. NUTS has the best start that there is, the mode, and the best mass matrix, the inverse
-Hessian there, so that its warm-up only finds its step size. The tuned chain starts at the mode, too. Each result is a
-process of its own; nothing else may run beside it.
+Hessian there, so that its warm-up only finds its step size; it is one chain, whose gradients of all data use all cores.
+The tuned chain starts at the mode, too. The posterior is nearly Gaussian: its Laplace approximation, which needs the
+mode alone, is held beside both. Each result is a process of its own, and compiles all that it runs; nothing else may
+run beside it.
 """
 
 import json
@@ -21,21 +23,25 @@ import numpy as np
 from growth import model_of, rows_of
 
 ROWS, DIMENSIONS = (10**4, 10**5, 10**6, 10**7), (10, 100)
-SAMPLERS = ("sgld-cv", "sghmc-cv")
-BUDGETS = (1, 4, 16)
-"""Seconds of the planned chain, which is tuned in addition: as in `sgtune.tune_and_sample`, R is a tenth of it."""
+TUNED = ("sghmc-cv 4", "sghmc-cv 16", "sgld-cv 16")
+"""Samplers, and seconds of the planned chain, which is tuned in addition: as in `sgtune.tune_and_sample`, R is a tenth
+of it."""
 
-WARMUP, BLOCK = 19, 20
+WARMUP = 19
 """Iterations in which NUTS finds its step size: from 20 on NumPyro would begin again near their end, with fewer."""
 
-NUTS_SECONDS = {10**7: 60.0, 10**9: 300.0}
-"""By the largest N D that has so many."""
+SIZES = {10**7: (60.0, 20, 3), 10**8: (120.0, 20, 2), 10**9: (300.0, 2, 1)}
+"""By the largest N D that has them: seconds of NUTS, its iterations in a block, and replicates."""
 
-REPLICATES = 3
-TRUE_SECONDS, TRUE_DRAWS = 60.0, 20_000
+TRUE_SECONDS, TRUE_DRAWS, TRUE_BLOCK = 60.0, 100_000, 20
 
 
-def by_nuts(model, seconds: float, seed: int):
+def size_of(n: int, d: int) -> tuple[float, int, int]:
+    """The entry of `SIZES`."""
+    return next(own for most, own in SIZES.items() if n * d <= most)
+
+
+def by_nuts(model, seconds: float, block: int, seed: int):
     """After each block of draws: the seconds so far, and the blocks."""
     import jax
     import jax.numpy as jnp
@@ -55,14 +61,14 @@ def by_nuts(model, seconds: float, seed: int):
     state = initial_state(kernel, start, jnp.asarray(scale @ scale.T, jnp.float32), key, arguments)
     done, kept = 0, []
     while perf_counter() - began < seconds:
-        state, draws, _ = jax.block_until_ready(advance(kernel, BLOCK, state, arguments))
+        state, draws, _ = jax.block_until_ready(advance(kernel, block, state, arguments))
         kept.append(np.asarray(draws)[max(0, WARMUP - done) :])
-        done += BLOCK
+        done += block
         yield perf_counter() - began, kept
 
 
 def by_tuning(model, sampler: str, seconds: float, seed: int):
-    """The seconds of search, tuning and chain, the draws, and the arm."""
+    """The draws, and in ``about`` the seconds of all, the parts of them, the arm and the warnings."""
     from sgtune import Budget, tune
     from sgtune.tuning.run import RACE_SHARE
 
@@ -71,7 +77,13 @@ def by_tuning(model, sampler: str, seconds: float, seed: int):
     result = tune(model, sampler, **budgets, seed=seed)
     chain = result.sample(check=False, seed=seed)
     arm = {name: number for name, number in result.best.items() if isinstance(number, int | float)}
-    return perf_counter() - began, chain.draws, arm
+    spent = perf_counter() - began
+    parts = {
+        "tuning": result.seconds["total"],
+        "compiling": result.seconds["compilation"],
+        "chain": chain.seconds,
+    }
+    return chain.draws, {"seconds": spent, "arm": arm, "warnings": result.warnings, "parts": parts}
 
 
 def truth(model) -> dict:
@@ -91,8 +103,8 @@ def truth(model) -> dict:
     offset = jax.jit(log_posterior)(density, mode, model.data) / model.n_data
     values_at = jax.jit(lambda at, data: jax.lax.map(lambda p: log_posterior(density, p, data, offset), at))
     rng, began, z, log_weights = np.random.default_rng(99), perf_counter(), [], []
-    while len(z) < 10 or (perf_counter() - began < TRUE_SECONDS and len(z) * BLOCK < TRUE_DRAWS):
-        own = rng.standard_normal((BLOCK, len(mode)))
+    while len(z) < 10 or (perf_counter() - began < TRUE_SECONDS and len(z) * TRUE_BLOCK < TRUE_DRAWS):
+        own = rng.standard_normal((TRUE_BLOCK, len(mode)))
         values = values_at((mode + own @ scale.T).astype(np.float32), model.data)
         z.append(own)
         log_weights.append(np.asarray(values, np.float64) + 0.5 * (own**2).sum(axis=1))
@@ -142,9 +154,9 @@ def measure(folder: Path, n: int, d: int, method: str, replicate: int) -> dict:
         return about | truth(model)
     exact = json.loads((folder / f"{n}-{d}-truth-0.json").read_text("utf-8"))
     if method == "nuts":
-        seconds = next(seconds for most, seconds in NUTS_SECONDS.items() if n * d <= most)
+        seconds, block, _ = size_of(n, d)
         rows, last = [], 0.0
-        for spent, kept in by_nuts(model, seconds, seed=replicate):
+        for spent, kept in by_nuts(model, seconds, block, seed=replicate):
             draws = sum(map(len, kept))
             # Not each block: at steps of the seconds.
             if spent > 1.2 * last and draws > 1:
@@ -152,41 +164,41 @@ def measure(folder: Path, n: int, d: int, method: str, replicate: int) -> dict:
                 last = spent
         return about | {"rows": rows}
     sampler, budget = method.split(" ")
-    spent, draws, arm = by_tuning(model, sampler, float(budget), replicate)
-    return about | {"rows": [{"seconds": spent, "draws": len(draws), "arm": arm, **of_draws(draws, exact)}]}
+    draws, row = by_tuning(model, sampler, float(budget), replicate)
+    return about | {"rows": [row | {"draws": len(draws)} | of_draws(draws, exact)]}
 
 
 def run(folder: Path) -> None:
-    """Every result that is not there; of a process that failed its last words."""
+    """Every result that is not there, replicate by replicate, so that a part of them makes a whole figure; of a process
+    that failed its last words."""
     folder.mkdir(parents=True, exist_ok=True)
-    methods = ["nuts", *(f"{sampler} {budget}" for sampler, budget in product(SAMPLERS, BUDGETS))]
-    for n, d in product(ROWS, DIMENSIONS):
-        jobs = [("truth", 0), *((method, i) for i in range(REPLICATES) for method in methods)]
-        for method, replicate in jobs:
-            path = folder / f"{n}-{d}-{method.replace(' ', '-')}-{replicate}.json"
-            if path.exists():
-                continue
-            command = [
-                sys.executable,
-                __file__,
-                "measure",
-                str(folder),
-                f"{n}",
-                f"{d}",
-                method,
-                f"{replicate}",
-            ]
-            done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
-            text = done.stdout.splitlines()[-1] if done.returncode == 0 else ""
-            if done.returncode:
-                text = json.dumps(
-                    {"failed": (done.stderr.strip().splitlines() or ["no words"])[-1], "rows": []}
-                )
-            path.with_suffix(".part").write_text(text, encoding="utf-8")
-            os.replace(path.with_suffix(".part"), path)
-            print(path.name, text[:200] if done.returncode else "", flush=True)
-            if method == "truth" and done.returncode:
-                sys.exit(f"{path.name}: without it nothing is judged")
+    cells = list(product(ROWS, DIMENSIONS))
+    jobs = [(*cell, "truth", 0) for cell in cells]
+    for replicate in range(max(replicates for *_, replicates in SIZES.values())):
+        jobs += [
+            (*cell, method, replicate)
+            for cell in cells
+            for method in ("nuts", *TUNED)
+            if replicate < size_of(*cell)[2]
+        ]
+    # Programs of a job before this one would count as compiled.
+    environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    for n, d, method, replicate in jobs:
+        path = folder / f"{n}-{d}-{method.replace(' ', '-')}-{replicate}.json"
+        if path.exists():
+            continue
+        command = [sys.executable, __file__, "measure", str(folder), f"{n}", f"{d}", method, f"{replicate}"]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, env=environment)
+        if done.returncode == 0:
+            text = done.stdout.splitlines()[-1]
+        else:
+            words = (done.stderr.strip().splitlines() or ["no words"])[-1]
+            text = json.dumps({"failed": f"{words} (exit status {done.returncode})", "rows": []})
+        if method == "truth" and done.returncode:
+            sys.exit(f"{path.name}: {text}; without it nothing is judged")
+        path.with_suffix(".part").write_text(text, encoding="utf-8")
+        os.replace(path.with_suffix(".part"), path)
+        print(path.name, text[:200] if done.returncode else "", flush=True)
 
 
 LINES = {
@@ -196,8 +208,25 @@ LINES = {
 }
 
 
+def ratios(frame) -> list[dict]:
+    """Of each tuned chain the error of NUTS after the same seconds, over its own: that of the same replicate,
+    interpolated between its blocks; None where NUTS has no draws yet."""
+    found = []
+    for row in frame[frame["method"] != "nuts"].to_dict("records"):
+        about = {name: row[name] for name in ("n", "d", "method", "budget", "replicate", "seconds", "error")}
+        same = (frame[["n", "d", "replicate"]] == [row["n"], row["d"], row["replicate"]]).all(axis=1)
+        own = frame[same & (frame["method"] == "nuts")].sort_values("seconds")
+        ratio = None
+        if len(own) and own["seconds"].iloc[0] <= row["seconds"]:
+            at = np.interp(np.log(row["seconds"]), np.log(own["seconds"]), np.log(own["error"]))
+            ratio = float(np.exp(at) / row["error"])
+        found.append(about | {"ratio": ratio})
+    return found
+
+
 def publish(folder: Path) -> None:
-    """The results as one JSON, and the figure: geometric means over the replicates."""
+    """The results, and errors of NUTS over those of tuned chains, as one JSON; and the figure: geometric means over the
+    replicates that did not fail."""
     import pandas as pd
     import seaborn as sns
     from matplotlib.figure import Figure
@@ -217,19 +246,22 @@ def publish(folder: Path) -> None:
         about |= {"budget": None if name == "nuts" else int(method[-1])}
         rows += [about | row for row in held["rows"]]
         if not held["rows"] or any(row["error"] is None for row in held["rows"]):
-            failed.append(
-                about | {"reason": held.get("failed", "too slow" if name == "nuts" else "diverged")}
-            )
+            reason = held.get("failed", "too slow" if name == "nuts" else "diverged")
+            failed.append(about | {"reason": reason})
     target = Path(__file__).parent / "published" / "against_nuts.json"
-    record = {"machines": sorted(machines), "truths": truths, "failed": failed, "rows": rows}
-    target.write_text(json.dumps(record, indent=1), encoding="utf-8")
     frame = pd.DataFrame(rows).dropna(subset="error")
+    record = {"machines": sorted(machines), "truths": truths, "failed": failed, "ratios": ratios(frame)}
+    target.write_text(json.dumps(record | {"rows": rows}, indent=1), encoding="utf-8")
     sns.set_theme("paper", "ticks")
     figure = Figure(figsize=(7, 3.8), layout="constrained")
     axes = figure.subplots(len(DIMENSIONS), len(ROWS), sharex=True, sharey=True)
-    for (i, d), (k, n) in product(enumerate(DIMENSIONS), enumerate(ROWS)):
-        axis = axes[i, k]
-        axis.axhline(truths[f"{n} {d}"]["error"], color="#262626", lw=0.8, ls=":", label="error of the truth")
+    cells = [(i, d, k, n) for (i, d), (k, n) in product(enumerate(DIMENSIONS), enumerate(ROWS))]
+    for i, d, k, n in (cell for cell in cells if f"{cell[3]} {cell[1]}" in truths):
+        axis, exact = axes[i, k], truths[f"{n} {d}"]
+        axis.axhline(exact["error"], color="#262626", lw=0.8, ls=":", label="error of the truth")
+        axis.axhline(
+            exact["laplace"]["error"], color="#009E73", lw=0.8, ls="--", label="Laplace approximation"
+        )
         for method, (name, color, marker) in LINES.items():
             own = frame[(frame["n"] == n) & (frame["d"] == d) & (frame["method"] == method)]
             # Rows of NUTS are at steps of 1.2: four of them share a point.
@@ -237,11 +269,9 @@ def publish(folder: Path) -> None:
             line = np.exp(np.log(own[["seconds", "error"]]).groupby(points).mean())
             style = {"color": color, "marker": marker, "ms": 3, "lw": 1, "label": name}
             axis.plot(line["seconds"], line["error"], **style)
-        lost = sum((one["n"], one["d"]) == (n, d) for one in failed)
-        if lost:
-            axis.text(
-                0.97, 0.95, f"{lost} failed", ha="right", va="top", fontsize=6, transform=axis.transAxes
-            )
+        lost = [one["method"] for one in failed if (one["n"], one["d"]) == (n, d)]
+        words = "\n".join(f"{lost.count(name)} {name} failed" for name in LINES if name in lost)
+        axis.text(0.97, 0.95, words, ha="right", va="top", fontsize=6, transform=axis.transAxes)
         axis.set(xscale="log", yscale="log", title=f"N = {n:,}" if i == 0 else "")
         log_ticks(axis.xaxis)
         log_ticks(axis.yaxis)
@@ -249,7 +279,7 @@ def publish(folder: Path) -> None:
             axis.set_ylabel(f"D = {d}\nerror (posterior sds)")
         if i == len(DIMENSIONS) - 1:
             axis.set_xlabel("seconds in all")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(target.with_suffix(".svg"))
 
 

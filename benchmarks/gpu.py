@@ -309,7 +309,7 @@ def machine() -> dict:
 
 
 def markdown(found: dict) -> str:
-    """The speeds as tables."""
+    """The speeds, and how each part ended, as tables."""
     lines = [
         f"# {found['card']}",
         "",
@@ -326,6 +326,12 @@ def markdown(found: dict) -> str:
     for row in found["parts"].get("width", {}).get("lockstep", []):
         rate = row["chain_steps_per_second"]
         lines.append(f"| {row['batch_size']:,} | {row['chains']:,} | {rate:,.0f} |")
+    lines += ["", "| Part | Seconds | Outcome |", "| --- | ---: | --- |"]
+    for name, part in found["parts"].items():
+        counts = [f"{number} {outcome.lower()}" for outcome, number in part.get("outcomes", {}).items()]
+        lines.append(
+            f"| {name} | {part['part_seconds']:.0f} | {', '.join([*counts, part.get('error', 'done')])} |"
+        )
     return "\n".join(lines) + "\n"
 
 

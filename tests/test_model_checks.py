@@ -153,11 +153,67 @@ def test_frames_are_dicts_of_their_columns():
         assert re.fullmatch("data: columns .* names must differ.*", refusal(same))
 
 
+def test_columns_of_files_have_their_values_or_are_refused():
+    """Big-endian numbers of FITS, codes of categories, and the largest double as a mark for what is missing."""
+    found = as_columns({"x": X.astype(">f4"), "n": np.arange(N, dtype=">i8"), "f": X.astype(">f8")})
+    assert all(leaf.dtype.isnative for leaf in found.values())
+    np.testing.assert_array_equal(found["x"], X)
+    np.testing.assert_array_equal(found["n"], np.arange(N))
+    seconds = (1.7e9 + np.arange(N)).astype(">f8")
+    assert "loses its values in float32" in refusal({"x": X, "y": Y, "t": seconds})
+    assert "loses its values in float32" in refusal({"x": X, "y": Y, "t": seconds.astype(np.longdouble)})
+    nodata = np.where(np.arange(N) == 3, -np.finfo(np.float64).max, 1.0)
+    assert "'t' has the value 1.8e+308, or minus that" in refusal({"x": X, "y": Y, "t": nodata})
+    schools = pd.Categorical([10, 20, 30, 20] * 10)
+    np.testing.assert_array_equal(as_columns({"school": schools})["school"], [0, 1, 2, 1] * 10)
+
+
+def test_data_do_not_change_with_the_users_array():
+    x = X.copy()
+    model = model_of({"x": x, "y": Y}, shuffle_seed=None)
+    x += 1
+    np.testing.assert_array_equal(model.data["x"], X)
+
+
+CLASSES = {"predict": lambda position, inputs: jax.nn.sigmoid(inputs @ position)}
+
+
+@pytest.mark.parametrize(
+    ("test_data", "options", "line"),
+    [
+        ({"targets": Y}, {}, "needs a dict with inputs and targets"),
+        ({"inputs": X, "targets": Y[:3]}, CLASSES, "has 3 targets for predictions of shape (40,)"),
+        ({"inputs": X, "targets": Y[:, None]}, {}, "they must be numbers (m,)"),
+        ({"inputs": X, "targets": np.array(["a"] * N)}, {}, "they must be numbers (m,)"),
+        ({"inputs": X, "targets": np.full(N, np.nan)}, {}, "targets that are not finite"),
+        ({"inputs": X, "targets": Y}, {}, "integers from 0: number the classes, or give task='regression'"),
+        ({"inputs": X, "targets": np.sign(Y)}, {}, "has the target -1; those of a classification"),
+        ({"inputs": X, "targets": np.arange(N) % 3}, CLASSES, "has the target 2; .* integers from 0 to 1"),
+    ],
+)
+def test_targets_that_no_prediction_can_meet_are_refused(test_data, options, line):
+    """The metrics would take -1 for the last class, and a real number for its integer part."""
+    said = refusal(test_data=test_data, **options)
+    assert re.search(line if ".*" in line else re.escape(line), said)
+    held = model_of(
+        predict=CLASSES["predict"], as_test=lambda rows: {"inputs": rows["x"], "targets": rows["y"]}
+    )
+    with pytest.raises(sgtune.InputError, match=r"^test_data: model 'm' has the target"):
+        hold_out(held, 0.5)
+    model_of(test_data={"inputs": X, "targets": Y}, task="regression")
+    model_of(test_data={"inputs": X, "targets": Y > 0}, **CLASSES)
+
+
 def test_shuffled_rows_keep_their_numbers():
     model = model_of()
     np.testing.assert_array_equal(model.data["y"], Y[model.row_numbers])
     assert model_of(shuffle_seed=None).row_numbers is None
-    predicting = replace(model, predict=lambda p, x: x @ p, as_test=lambda rows: {"targets": rows["y"]})
+    predicting = replace(
+        model,
+        task="regression",
+        predict=lambda p, x: x @ p,
+        as_test=lambda rows: {"inputs": rows["x"], "targets": rows["y"]},
+    )
     held = hold_out(predicting, 0.25)
     np.testing.assert_array_equal(held.data["y"], Y[held.row_numbers])
 

@@ -393,3 +393,23 @@ def test_rows_of_16_bits_have_a_checksum(arrays):
 def test_data_in_a_source_are_no_arrays(in_files):
     with pytest.raises(InputError, match="data: 'x' of the rows of a source is not allowed"):
         in_files.data["x"]
+
+
+def test_columns_of_the_other_byte_order_are_those_of_memory(tmp_path):
+    x = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x.astype(">f4"))
+    source = RowSource({"x": np.load(tmp_path / "x.npy", mmap_mode="r"), "n": np.arange(50, dtype=">i8")})
+    found, numbers = (
+        source.take(np.array([3, 1]))[::-1] if source.names[0] == "n" else source.take(np.array([3, 1]))
+    )
+    assert found.dtype.isnative
+    assert numbers.dtype == np.int32
+    np.testing.assert_array_equal(found, x[[3, 1]])
+    np.testing.assert_array_equal(numbers, [3, 1])
+
+
+def test_a_series_which_has_rows_by_label_is_refused():
+    import pandas as pd
+
+    with pytest.raises(InputError, match=r"^rows: pandas takes rows by their labels"):
+        RowSource({"x": np.zeros(3), "y": pd.Series([1.0, 2.0, 3.0], index=[2, 0, 1])})

@@ -153,6 +153,29 @@ def test_any_kernel_in_its_form_is_a_sampler():
         np.testing.assert_allclose(found, exact + extra, rtol=1e-5)
 
 
+def test_builders_without_defaults_integers_and_negative_numbers():
+    def build_kernel(speed, n_times: int = 2):
+        def kernel(rng_key, position, grad_estimator, minibatch, step_size, tilt=-1.0):
+            move = grad_estimator(position, minibatch)
+            for _ in range(n_times):
+                position = position + speed * step_size * move + tilt
+            return position
+
+        return kernel
+
+    given = {"step_size": 0.1, "batch_size": 8, "budget": Budget(steps=1), "position": START}
+    move = 0.1 * np.array([[2.0, 0.6], [0.6, 1.0]]) @ (MEAN - START)
+    for numbers, times in (({"speed": 2.0}, 2), ({"speed": 2.0, "n_times": 3}, 3)):
+        sampler = from_blackjax(build_kernel, numbers, name="times")
+        assert [axis.name for axis in sampler.axes[2:]] == ["speed", "tilt"]
+        found = sgtune.sample(MODEL, sampler, tilt=-0.5, **given).draws[0]
+        np.testing.assert_allclose(found, START + times * (2 * move - 0.5), rtol=1e-5)
+    with pytest.raises(InputError, match=r"^n_times: 2\.5 "):
+        from_blackjax(build_kernel, {"speed": 1.0, "n_times": 2.5})
+    with pytest.raises(InputError, match="ending is that of a gradient estimator"):
+        from_blackjax(build_kernel, {"speed": 1.0}, name="mine-cv")
+
+
 def test_tuners_take_it_with_its_hyperparameters_and_count_its_gradients():
     sampler = from_blackjax(blackjax.sghmc, {"alpha": 2.0})
     assert (sampler.step_size_power, sampler.least_leapfrog, sampler.largest_step) == (2, 2, 0.5)

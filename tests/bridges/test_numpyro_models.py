@@ -10,6 +10,7 @@ import pytest
 
 import sgtune
 from sgtune.bridges.numpyro_models import from_numpyro
+from sgtune.mode.find import map_position
 from sgtune.model.posterior import density_of, log_posterior
 
 numpyro = pytest.importorskip("numpyro")
@@ -320,6 +321,53 @@ def two_plates(x, y):
 def test_what_a_minibatch_cannot_do_is_refused_in_one_line(function, options, line):
     with pytest.raises(sgtune.InputError, match=rf"^{line}[^\n]*$"):
         from_numpyro(function, XY, **options)
+
+
+@pytest.mark.parametrize(
+    ("start", "line"),
+    [
+        ({"b": jnp.zeros(3)}, r"init: b \(3,\) not allowed; .* needs the unconstrained a \(\), b \(3,\)"),
+        ({"a": jnp.zeros(()), "b": jnp.zeros(())}, r"init: a \(\), b \(\) not allowed"),
+        ({"a": 0.0, "b": jnp.zeros(3), "c": 0.0}, r"init: .*, c \(\) not allowed"),
+        (jnp.zeros(4), r"init: .* not allowed"),
+    ],
+)
+def test_a_start_has_all_latent_sites(start, line):
+    """One that is missing would be a draw of its prior, the same for ever."""
+
+    def regression(x, y):
+        a = numpyro.sample("a", dist.HalfNormal(1))
+        b = numpyro.sample("b", dist.Normal(0, 1).expand([3]).to_event(1))
+        numpyro.sample("y", dist.Normal(x @ b, a), obs=y)
+
+    with pytest.raises(sgtune.InputError, match=f"^{line}"):
+        from_numpyro(regression, XY, init=lambda key: start)
+    from_numpyro(regression, XY, init=lambda key: {"a": 0.0, "b": jnp.zeros(3)})
+
+
+def test_vague_priors_have_a_start():
+    """Draws of a Gamma of shape 0.001 are 0 in float32."""
+
+    def vague(x, y):
+        precision = numpyro.sample("precision", dist.Gamma(1e-3, 1e-3))
+        b = numpyro.sample("b", dist.Normal(0, 1).expand([3]).to_event(1))
+        numpyro.sample("y", dist.Normal(x @ b, precision**-0.5), obs=y)
+
+    model = from_numpyro(vague, XY)
+    assert np.isfinite(model.init(jax.random.key(0))["precision"])
+    residual = Y - X @ np.linalg.lstsq(X, Y)[0]
+    mode = map_position(model)
+    assert np.exp(mode["precision"]) == pytest.approx(1 / np.mean(residual**2), rel=0.05)
+
+
+def test_a_prior_of_the_data_is_seen_among_thousands_of_parameters():
+    def wide(x, y):
+        a = numpyro.sample("a", dist.Normal(jnp.mean(y), 1))
+        numpyro.sample("weights", dist.Normal(0, 1).expand([5_000]).to_event(1))
+        numpyro.sample("y", dist.Normal(a, 1), obs=y)
+
+    with pytest.raises(sgtune.InputError, match=r"^model: the log prior of 'wide' is .* with 2 rows"):
+        from_numpyro(wide, XY)
 
 
 def network_of(kind):

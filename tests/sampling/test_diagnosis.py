@@ -172,7 +172,7 @@ def test_the_check_of_a_run_is_cheap(monkeypatch):
     # 200 scores of 1,000 rows with control variates, and one of all, cost more than 5% of the two runs.
     assert asked["terms"] == max(2 * spent // 20, 2 * 200 * 1_000 + 2_000 + 200 * 256) > 2 * spent // 20
     short = sample(model, "sgld", step_size=1e-4, batch_size=100, budget=Budget(steps=10))
-    assert check_run(short) == []
+    assert check_run(short) == ([], 0)
 
 
 def test_coordinates_of_a_preconditioner_tell_correlated_parameters_apart():
@@ -257,6 +257,23 @@ def test_a_chain_without_scores_leaves_the_others_theirs():
     assert (diagnosis.n_draws, diagnosis.n_scored) == (900, 600)
     with pytest.raises(InputError, match="0 of a chain's 300 scored draws have a finite score"):
         diagnose(model, draws[1:2])
+
+
+def test_its_short_form_has_what_was_expected_and_the_acceptance():
+    chain = sample(
+        correlated_model(),
+        "mala",
+        step_size=1e-7,
+        batch_size=4,
+        budget=Budget(steps=200),
+        position={"w": MEAN},
+    )
+    rate = chain.statistics["acceptance_rate"]
+    diagnosis = chain.check(forecast=0.123)
+    for shown in (repr(diagnosis), diagnosis._repr_html_()):
+        assert "expected 0.12" in shown
+        assert f"{rate:.0%} of proposals accepted" in shown
+    assert "expected" not in repr(diagnose(correlated_model(), exact(200, 1)))
 
 
 def test_draws_of_every_form_are_the_same():

@@ -36,15 +36,17 @@ def test_the_run_is_what_tuning_and_sampling_give_one_after_the_other(run):
 
 def test_the_cost_has_all_parts(run):
     cost, tuned = run.cost, run.tuning
-    assert list(cost) == ["races", "pilots", "chains", "total"]
+    assert list(cost) == ["races", "pilots", "chains", "check", "total"]
     (pilot,) = tuned.pilots
     # A pilot's steps, the scores of 64 of its draws, and its Hessians; each of 2 n rows, but all 40 once in a score.
     terms = 2 * tuned.best.batch_size * pilot["steps"] + 64 * 40 + pilot["hessian_terms"]
     assert cost["pilots"] == {"data_terms": terms, "seconds": pilot["seconds"]}
+    # 200 densities of all 40 rows, and scores of half as many terms or more, as far as the check may spend.
+    assert 8_000 + 8_000 < cost["check"]["data_terms"] <= 2 * 200 * 40 + 40 + 200 * 40
     assert cost["races"]["data_terms"] == tuned.gradient_evaluations - terms > 0
     assert cost["chains"] == {"data_terms": 3 * STEPS * 2 * tuned.best.batch_size, "seconds": run.seconds}
     for name in ("data_terms", "seconds"):
-        assert cost["total"][name] == pytest.approx(sum(cost[part][name] for part in list(cost)[:3]))
+        assert cost["total"][name] == pytest.approx(sum(cost[part][name] for part in list(cost)[:4]))
     assert f"{cost['total']['data_terms']:.3g}" in repr(run)
 
 

@@ -40,9 +40,10 @@ from jaxtyping import PRNGKeyArray, PyTree
 from sgtune.model.checks import in_single_precision
 from sgtune.samplers import SAMPLERS, Sampler, sampler_names
 from sgtune.samplers.base import noise_like
+from sgtune.samplers.gradients import ESTIMATORS
 from sgtune.samplers.sgnht import LARGEST_OF_THERMOSTAT
 from sgtune.support.axes import N_LEAPFROG, STEP_SIZE, Axis
-from sgtune.support.errors import InputError, check_number, import_extra
+from sgtune.support.errors import InputError, check_integer, check_number, import_extra
 
 __all__ = ["from_blackjax"]
 
@@ -117,7 +118,8 @@ def from_blackjax(
         hyperparameters: defaults other than the kernel's own, by BlackJAX's names, such as ``{"alpha": 0.1}``. A
             parameter of ``build_kernel``, of ``init`` or of the kernel whose default is a number is a hyperparameter of
             the sampler: `sgtune.sample` takes it by name, and a grid may list it. One without a default must be given
-            here, but for the thermostat ``xi``, which starts at ``alpha``. ``num_integration_steps`` is ``n_leapfrog``.
+            here, but for the thermostat ``xi``, which starts at ``alpha``. ``num_integration_steps`` of a kernel is
+            ``n_leapfrog``; other parameters that are annotated as ``int`` are fixed by this call.
         name: in results; None: that of BlackJAX's module, or of the function, after ``blackjax-``. A sampler that an
             earlier call gave this name is replaced.
 
@@ -135,13 +137,15 @@ def from_blackjax(
         raise InputError(
             "kernel: it has a gradient already; give blackjax.sgld, not blackjax.sgld(gradient_fn)"
         )
-    parts = _parts_of(kernel)
+    parts = _parts_of(kernel, hyperparameters or {})
     name = _checked_name(name, kernel)
     # In this order, because a default may depend on those before it.
     of_build = _numbers_of(parts.build)
     of_init = _numbers_of(parts.init, "position", "rng_key")
     of_step = _numbers_of(parts.step, STEP_SIZE.name, LEAPFROGS, skip=parts.n_first)
-    defaults = _defaults(name, {**of_build, **of_init, **of_step}, hyperparameters or {})
+    integers = set().union(*map(_integers_of, (parts.build, parts.init, parts.step)))
+    defaults = _defaults(name, {**of_build, **of_init, **of_step}, hyperparameters or {}, integers)
+    fixed = {each: int(value) for each, value in defaults.items() if each in integers}
     takes_key = "rng_key" in inspect.signature(parts.init).parameters
     has_leapfrog = LEAPFROGS in inspect.signature(parts.step).parameters
 
@@ -151,7 +155,7 @@ def from_blackjax(
                 "gradient: an estimator with a state is not allowed; BlackJAX has no place for it"
             )
         own = {"rng_key": key} if takes_key else {}
-        own |= {each: numbers[each] for each in of_init}
+        own |= {each: (numbers | fixed)[each] for each in of_init}
         made = jax.tree.map(lambda leaf: in_single_precision(jnp.asarray(leaf)), parts.init(position, **own))
         return BlackJAXState(position, made, estimator)
 
@@ -161,6 +165,7 @@ def from_blackjax(
             return _wide(target.gradient(_like(state.position, position), 0, state.estimator)[0])
 
         own = {LEAPFROGS: numbers[N_LEAPFROG.name]} if has_leapfrog else {}
+        numbers = numbers | fixed
         own |= {each: numbers[each] for each in (STEP_SIZE.name, *of_step)}
         built = parts.build(**{each: numbers[each] for each in of_build})
         made = _like(state.kernel, parts.advance(built, key, _wide(state.kernel), gradient_fn, own))
@@ -173,7 +178,11 @@ def from_blackjax(
     sampler = Sampler(
         init,
         step,
-        tuple(Axis(each, default) for each, default in defaults.items()),
+        tuple(
+            Axis(each, default, at_least=0 if parts.step.__module__.startswith(EXPLICIT) else None)
+            for each, default in defaults.items()
+            if each not in fixed
+        ),
         has_leapfrog=has_leapfrog,
         least_leapfrog=2 if parts.step.__module__ == KICKS_LAST else 1,
         static_leapfrog=True,
@@ -202,11 +211,14 @@ def _checked_name(name: str | None, kernel: Any) -> str:
     is_ours = name in SAMPLERS and SAMPLERS[name].init.__module__ == __name__
     if name in sampler_names() and not is_ours:
         raise InputError(f"name: {name!r} is not allowed; it is that of another sampler")
+    if name.rpartition("-")[2] in filter(None, ESTIMATORS):
+        raise InputError(f"name: {name!r} is not allowed; its ending is that of a gradient estimator")
     return name
 
 
-def _parts_of(kernel: Any) -> _Parts:
-    """The parts of a kernel or a diffusion, or of what builds one.
+def _parts_of(kernel: Any, given: Mapping[str, float]) -> _Parts:
+    """The parts of a kernel or a diffusion, or of what builds one, from parameters that are ``given`` where it has no
+    defaults.
 
     Raises:
         InputError: it has another form.
@@ -224,7 +236,8 @@ def _parts_of(kernel: Any) -> _Parts:
             f"kernel: {kernel!r} is not allowed; it must be blackjax.sgld, sghmc, sgnht, or like one"
         )
     needed = [name for name, default in _numbers_of(build).items() if default is None]
-    step = None if needed else build()
+    is_complete = all(name in given for name in needed)
+    step = build(**{name: given[name] for name in needed}) if is_complete else None
     names = list(inspect.signature(step).parameters) if callable(step) else []
     if "logdensity_grad" in names:
         held = names[1 : names.index("logdensity_grad")]
@@ -289,7 +302,15 @@ def _numbers_of(function: Callable, *known: str, skip: int = 0) -> dict[str, flo
     return found
 
 
-def _defaults(name: str, own: Mapping[str, float | None], given: Mapping[str, float]) -> dict[str, Any]:
+def _integers_of(function: Callable) -> set[str]:
+    """The parameters of a function that are annotated as integers."""
+    parameters = inspect.signature(function).parameters
+    return {name for name, parameter in parameters.items() if parameter.annotation in (int, "int")}
+
+
+def _defaults(
+    name: str, own: Mapping[str, float | None], given: Mapping[str, float], integers: set[str]
+) -> dict[str, Any]:
     """The kernel's ``own`` defaults, with those that are ``given``."""
     defaults = dict(own)
     if FRICTION in defaults and defaults.get("xi", 0.0) is None:
@@ -299,7 +320,9 @@ def _defaults(name: str, own: Mapping[str, float | None], given: Mapping[str, fl
             allowed = ", ".join(defaults) or "none"
             instead = "; give n_leapfrog to the sampler" if each == LEAPFROGS else ""
             raise InputError(f"hyperparameters: {each!r} is not allowed; {name} has: {allowed}{instead}")
-        defaults[each] = check_number(each, value)
+        defaults[each] = (
+            check_integer(each, value, at_least=-(2**31)) if each in integers else check_number(each, value)
+        )
     for each, default in defaults.items():
         if default is None:
             raise InputError(f"hyperparameters: {each!r} of {name} has no default; it must be given")

@@ -194,7 +194,9 @@ class _Runs:
                 for name, site in trace.items()
                 if site["type"] == "sample" and not site["is_observed"]
             }
-            return unconstrain_fn(*self.on(rows, key=key), values)
+            start = unconstrain_fn(*self.on(rows, key=key), values)
+        # Draws of a vague prior such as Gamma(0.001, 0.001) are 0 in float32, whose logarithm is no start.
+        return jax.tree.map(lambda leaf: jnp.where(jnp.isfinite(leaf), leaf, 0), start)
 
     def constrain(self, position: dict, rows: PyTree) -> dict:
         """Values of the latent and of the deterministic sites, but for those that have one for each row."""
@@ -262,7 +264,10 @@ def from_numpyro(
     name = options.pop("name", getattr(model, "__name__", "numpyro"))
     runs = _runs_of(name, _Runs(model, tuple(args), kwargs, conditioned), data, plate)
     few = jax.tree.map(lambda leaf: jnp.asarray(leaf[:2]), data)
-    init = options.pop("init", partial(runs.init, rows=few))
+    medians = partial(runs.init, rows=few)
+    init = options.pop("init", medians)
+    if init is not medians:
+        _check_init(name, init, medians)
     _check_pieces(name, runs, init, data, few)
     return define_model(
         name,
@@ -409,6 +414,24 @@ def _plates_of_data(sites: Mapping[str, _Site], n_data: int, plate: str | None) 
     return frozenset(found)
 
 
+def _check_init(name: str, init: Callable, medians: Callable) -> None:
+    """Check that ``init`` has all latent sites, with their unconstrained shapes: NumPyro would draw one that is missing
+    from its prior, once and for all."""
+    key = jax.random.key(0)
+    wanted = {site: leaf.shape for site, leaf in jax.eval_shape(medians, key).items()}
+    given = jax.eval_shape(init, key)
+    shapes = (
+        {site: getattr(leaf, "shape", leaf) for site, leaf in given.items()}
+        if isinstance(given, Mapping)
+        else {}
+    )
+    if shapes != wanted:
+        shown = (", ".join(f"{site} {shape}" for site, shape in each.items()) for each in (shapes, wanted))
+        raise InputError(
+            f"init: {next(shown) or given} not allowed; model {name!r} needs the unconstrained {next(shown)}"
+        )
+
+
 def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyTree) -> None:
     """Compare prior and rows with NumPyro's potential energy, of as many rows as that can be had for.
 
@@ -443,12 +466,18 @@ def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyT
             model, *arguments = whole()
             prior = -potential_energy(handlers.block(model, hide=list(runs.likelihood)), *arguments, position)
             of_few = constrain_fn(*runs.on(few), position)
+            log_probs_of_few, _ = compute_log_probs(*runs.on(few), of_few, sum_log_prob=False)
             # Backwards, so that a row that sees those before it, or takes its own by its number from arrays that are
             # not in the data, has another value.
             every = runs.rows(position, jax.tree.map(lambda leaf: leaf[::-1], rows))[::-1]
         return {
             "latents": (of_few, latents),
             "prior": (runs.prior(position, few), prior),
+            "sites": {
+                site: (log_probs_of_few[site].sum(), log_probs[site].sum())
+                for site in log_probs
+                if site not in runs.likelihood
+            },
             "rows": (every, runs.summed(log_probs)),
             "first": (runs.rows(position, few), every[:2]),
             "energy": energy,
@@ -463,7 +492,8 @@ def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyT
         if not _same(of_few[site], latents[site]):
             raise InputError(f"model: the support of {site!r} depends on the data, which is not allowed")
     prior, of_all = found["prior"]
-    if not _same(prior, of_all):
+    # Of a prior over thousands of parameters the sum hides what one site has of the data.
+    if not (_same(prior, of_all) and all(_same(*pair) for pair in found["sites"].values())):
         raise InputError(
             f"model: the log prior of {name!r} is {prior:.6g} with 2 rows of the data and {of_all:.6g} with "
             f"{n_checked}; what it needs of the data must be in kwargs"

@@ -392,7 +392,8 @@ def _minimise(
 def _check_start(model: Model, value: float) -> None:
     if not math.isfinite(value):
         raise InputError(
-            f"position: the log posterior of model {model.name!r} is not finite where L-BFGS starts"
+            f"position: the log posterior of model {model.name!r} is not finite where L-BFGS starts: "
+            "give another init, and data in the support of the likelihood"
         )
 
 

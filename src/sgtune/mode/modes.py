@@ -23,8 +23,8 @@ class Modes(NamedTuple):
     Attributes:
         positions: flat, the best mode first, which is the MAP: ``(m, D)``.
         log_densities: log pi there, less that at the best: nats, ``(m,)``.
-        of_start: the number of the mode that each start found: ``(n_starts,)``. 0, too, where a search did not end at a
-            mode.
+        of_start: the number of the mode that each start found: ``(n_starts,)``. -1 where a search did not end at a
+            mode; chains then start about the best one.
     """
 
     positions: Float[np.ndarray, "m D"]
@@ -32,16 +32,26 @@ class Modes(NamedTuple):
     of_start: Int[np.ndarray, " n_starts"]
 
     def remark(self, of_chain: Int[np.ndarray, " k"]) -> list[str]:
-        """A line that names the modes, and the chains that start about each of them; none if there is one mode."""
+        """A line that names the modes, and the chains that start about each of them, if there are several; and one on
+        chains whose searches did not end at a mode."""
+        lost = ", ".join(map(str, np.flatnonzero(of_chain < 0)))
+        lines = (
+            [f"modes: the search did not end at a mode for chains {lost}, which start about the best"]
+            if lost
+            else []
+        )
         if len(self.positions) == 1:
-            return []
+            return lines
         named = []
         for mode, value in enumerate(self.log_densities):
-            chains = ", ".join(str(chain) for chain in np.flatnonzero(of_chain == mode)) or "none"
+            at = np.flatnonzero(np.maximum(of_chain, 0) == mode)
+            chains = ", ".join(str(chain) for chain in at) or "none"
             named.append(f"{round(float(value), 1) + 0.0:g} nats (chains: {chains})")
         return [
+            *lines,
             f"modes: the search found {len(named)} that are more than {FAR_APART:g} posterior sds apart, with log "
-            f"posteriors, less the best, of {', '.join(named)}: each chain starts about its own, and may never leave it"
+            f"posteriors, less the best, of {', '.join(named)}: each chain starts about its own, and may never leave "
+            "it",
         ]
 
 
@@ -73,7 +83,7 @@ def modes_of(model: Model, n_starts: int) -> Modes:
     return Modes(
         np.stack([flatten(found[number].position) for number in order]).astype(np.float64),
         -np.array([_height(best, found[number]) for number in order]),
-        np.array([place.get(number, 0) for number in of_start[:n_starts]]),
+        np.array([place.get(number, -1) for number in of_start[:n_starts]]),
     )
 
 

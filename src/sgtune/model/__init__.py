@@ -12,7 +12,14 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
-from sgtune.model.checks import as_columns, check_leaves, check_rows, checked_blocks, in_single_precision
+from sgtune.model.checks import (
+    as_columns,
+    check_leaves,
+    check_rows,
+    check_test_data,
+    checked_blocks,
+    in_single_precision,
+)
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.model.rows import RowSource, StoredRows, number_of_rows
 from sgtune.support.errors import InputError, check_choice, check_integer
@@ -183,7 +190,7 @@ def define_model(
     Raises:
         InputError: leaves of ``data`` differ in length, are not numeric, have NaN, or lose their values in 32 bits; a
             position has an integer leaf; a function returns a wrong shape; the value of a row changes when other rows
-            join its batch; or a value is not allowed.
+            join its batch; targets of ``test_data`` are not those of the task; or a value is not allowed.
     """
     is_source = isinstance(data, RowSource)
     data = data if is_source else as_columns(data)
@@ -205,7 +212,8 @@ def define_model(
             order = np.random.default_rng(shuffle_seed).permutation(n_data)
             data = jax.tree.map(lambda leaf: leaf[order], data)
         rows = jax.tree.map(in_single_precision, data)
-        data = jax.tree.map(jnp.asarray, rows)
+        # A copy of arrays that may still change: JAX shares memory with NumPy where it can.
+        data = jax.tree.map(lambda leaf: jnp.array(leaf, copy=order is None and leaf.flags.writeable), rows)
     if any(leaf.dtype.itemsize == 8 for leaf in jax.tree.leaves(jax.eval_shape(init, jax.random.key(0)))):
         init = _InSinglePrecision(init)
     model = Model(
@@ -226,6 +234,8 @@ def define_model(
         data_dir=Path(data_dir) if data_dir is not None else None,
     )
     check_leaves(name, model.position_shape)
+    if test_data is not None:
+        check_test_data(name, task, test_data, predict, model.position_shape)
     prior = jax.eval_shape(log_prior, model.position_shape)
     if getattr(prior, "shape", None) != ():
         raise InputError(f"log_prior: model {name!r} gives {prior}; it must give one number")

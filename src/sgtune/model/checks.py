@@ -2,7 +2,7 @@
 of another model."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ __all__ = [
     "check_leaves",
     "check_rows",
     "check_saved",
+    "check_test_data",
     "checked_blocks",
     "in_single_precision",
     "saved_facts",
@@ -56,6 +57,8 @@ def as_columns(data: PyTree) -> PyTree:
 
     def as_array(path, leaf):
         name = jax.tree_util.keystr(path, simple=True, separator=".") or "data"
+        if pandas is not None and isinstance(leaf, pandas.api.extensions.ExtensionArray | pandas.Index):
+            leaf = pandas.Series(leaf)
         if pandas is not None and isinstance(leaf, pandas.Series):
             _check_missing(name, np.asarray(leaf.isna()))
             if isinstance(leaf.dtype, pandas.CategoricalDtype):
@@ -64,6 +67,9 @@ def as_columns(data: PyTree) -> PyTree:
         if np.ma.isMaskedArray(leaf):
             _check_missing(name, np.ma.getmaskarray(leaf))
         array = np.asarray(leaf)
+        if not array.dtype.isnative:
+            # As files of FITS have them, and JAX has not.
+            array = array.astype(array.dtype.newbyteorder("="))
         _check_numbers(name, array)
         return array
 
@@ -117,7 +123,8 @@ def checked_blocks(name: str, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarr
     for block in blocks:
         _check_integers(name, block)
         _check_missing(name, where_nan(block))
-        is_wide = block.dtype == np.float64 or (block.dtype.kind in "iu" and block.dtype.itemsize >= 4)
+        least = {"f": 8, "i": 4, "u": 4}.get(block.dtype.kind)
+        is_wide = least is not None and block.dtype.itemsize >= least
         if is_wide and block.size:
             columns = block.reshape(len(block), -1)
             with np.errstate(over="ignore", invalid="ignore"):
@@ -137,9 +144,15 @@ def checked_blocks(name: str, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarr
             sd = np.sqrt(squares / n_rows)
         # inf is a number of both kinds, and a constant column has nothing to tell apart.
         too_much = np.isfinite(largest) & (lost > LARGEST_LOSS * sd) & (sd > 1e-12 * largest)
-        if too_much.any():
-            worst = int(np.argmax(too_much))
+        is_beyond = np.isfinite(largest) & np.isinf(lost)
+        if (too_much | is_beyond).any():
+            worst = int(np.argmax(is_beyond if is_beyond.any() else too_much))
             which = repr(name) if block.ndim == 1 else f"column {worst} of {name!r}"
+            if is_beyond.any():
+                raise InputError(
+                    f"data: {which} has the value {largest[worst]:.3g}, or minus that, which float32 does not hold; "
+                    "drop such rows or fill them"
+                )
             raise InputError(
                 f"data: {which} loses its values in float32: they move by up to {lost[worst]:.2g}, and their sd is "
                 f"{sd[worst]:.2g}; subtract its mean and divide by its sd"
@@ -160,7 +173,46 @@ def _check_integers(name: str, array: np.ndarray) -> None:
 def in_single_precision(array: np.ndarray | jax.Array) -> np.ndarray | jax.Array:
     """``array`` in 32 bits, also where JAX would keep 64 (``jax_enable_x64``): chains run in float32."""
     narrow = {"f": np.float32, "i": np.int32, "u": np.uint32}.get(array.dtype.kind)
-    return array.astype(narrow) if narrow is not None and array.dtype.itemsize == 8 else array
+    return array.astype(narrow) if narrow is not None and array.dtype.itemsize >= 8 else array
+
+
+def check_test_data(
+    model: str, task: str, test_data: Any, predict: Callable | None, position_shape: PyTree
+) -> None:
+    """Check that ``test_data`` has inputs and targets by which predictions can be judged.
+
+    Raises:
+        InputError: an entry is missing, or targets are not finite numbers, one for each input; or of a classification
+            no integers from 0, or beyond the classes of ``predict``.
+    """
+    if not isinstance(test_data, Mapping) or not {"inputs", "targets"} <= set(test_data):
+        raise InputError(f"test_data: model {model!r} needs a dict with inputs and targets")
+    targets, shape = np.asarray(test_data["targets"]), None
+    if targets.dtype.kind not in "biuf" or targets.ndim != 1:
+        raise InputError(
+            f"test_data: model {model!r} has targets of shape {targets.shape} and dtype {targets.dtype}; they must be "
+            "numbers (m,)"
+        )
+    if not np.isfinite(targets).all():
+        raise InputError(f"test_data: model {model!r} has targets that are not finite")
+    if predict is not None:
+        shape = jax.eval_shape(predict, position_shape, test_data["inputs"]).shape
+        if shape[:1] != targets.shape:
+            raise InputError(
+                f"test_data: model {model!r} has {len(targets)} targets for predictions of shape {shape}; it must "
+                "have one for each"
+            )
+    if task == "regression":
+        return
+    targets = targets.astype(np.float64)
+    n_classes = np.inf if shape is None else shape[1] if len(shape) > 1 else 2
+    wrong = (targets < 0) | (targets != np.round(targets)) | (targets >= n_classes)
+    if wrong.any():
+        raise InputError(
+            f"test_data: model {model!r} has the target {targets[wrong][0]:g}; those of a classification must be "
+            f"integers from 0{f' to {n_classes - 1}' if shape is not None else ''}: number the classes, or give "
+            "task='regression'"
+        )
 
 
 def check_leaves(name: str, position_shape: PyTree) -> None:

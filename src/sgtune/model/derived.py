@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from sgtune.model import Found, Model
+from sgtune.model.checks import check_test_data
 from sgtune.model.positions import check_position, flatten
 from sgtune.model.rows import StoredRows
 from sgtune.support.errors import InputError, check_number
@@ -51,11 +52,13 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
     if fraction not in kept:
         n_left = model.n_data - n_held
         data, held = _split(model.data, n_left, name)
+        test_data = model.as_test(held)
+        check_test_data(model.name, model.task, test_data, model.predict, model.position_shape)
         kept[fraction] = replace(
             model,
             name=f"{model.name}-without-{fraction:g}",
             data=data,
-            test_data=model.as_test(held),
+            test_data=test_data,
             row_numbers=None if model.row_numbers is None else model.row_numbers[:n_left],
             checksum=hashlib.sha256(f"{model.checksum} without {n_held}".encode()).hexdigest(),
             found=Found(position_shape=model.found.position_shape),

@@ -92,6 +92,10 @@ class RowSource:
         self._blocks: np.ndarray | None = None
         paths, self.structure = jax.tree_util.tree_flatten_with_path(rows)
         leaves = [leaf for _, leaf in paths]
+        if any(hasattr(leaf, "iloc") for leaf in leaves):
+            raise InputError(
+                "rows: pandas takes rows by their labels; give arrays, such as series.to_numpy()"
+            )
         self._by_row = not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves)
         if self._by_row and (
             leaves != [rows] or not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__")
@@ -286,7 +290,7 @@ def _memory_maps(leaves: list) -> Iterator[mmap.mmap]:
 
 
 def _narrow(dtype: np.dtype) -> np.dtype:
-    return NARROW[dtype.kind] if dtype.itemsize == 8 else dtype
+    return NARROW[dtype.kind] if dtype.itemsize >= 8 else dtype.newbyteorder("=")
 
 
 def _unreadable(first: int, last: int, error: Exception) -> InputError:

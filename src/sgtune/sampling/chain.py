@@ -1,6 +1,6 @@
 """One chain for a budget, or several in one program: `sample` and its results."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -215,6 +215,7 @@ class Chains(Sequence[Chain]):
         modes: what the starts of the search for the mode found; None if there was no search.
         tuning: the `sgtune.TuningResult` that chose the arm, if `TuningResult.sample` or `sgtune.tune_and_sample` made
             the chains.
+        check_cost: data terms and seconds of the check afterwards, if there was one.
     """
 
     chains: tuple[Chain, ...]
@@ -222,6 +223,7 @@ class Chains(Sequence[Chain]):
     seconds: float = 0.0
     modes: Modes | None = None
     tuning: Any = None
+    check_cost: Mapping[str, float] | None = None
 
     def __len__(self) -> int:
         return len(self.chains)
@@ -306,9 +308,11 @@ class Chains(Sequence[Chain]):
     @property
     def cost(self) -> dict[str, dict[str, float]]:
         """``data_terms`` of gradients and wall ``seconds`` of each part: ``races`` and ``pilots`` of the tuning, if
-        there was one, ``chains``, and their ``total``. Seconds have those of the search for the mode, which is part of
-        the races if there are any, and of compilation; data terms do not have those of the search."""
+        there was one, ``chains``, the ``check`` after a run of a tuning's result, and their ``total``. Seconds have
+        those of the search for the mode, which is part of the races if there are any, and of compilation; data terms do
+        not have those of the search."""
         parts = {"chains": {"data_terms": self.data_terms, "seconds": self.seconds}}
+        parts |= {"check": self.check_cost} if self.check_cost else {}
         if self.tuning is not None:
             names = ("data_terms", "seconds")
             pilots = {name: sum(pilot[name] for pilot in self.tuning.pilots) for name in names}

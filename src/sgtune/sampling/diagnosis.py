@@ -13,6 +13,7 @@ both are about the density of a parameter given all others.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -114,16 +115,21 @@ class Diagnosis:
         return plot_diagnosis(self.table.head(most))
 
     def __repr__(self) -> str:
+        expected = "" if self.forecast is None else f", expected {self.forecast:.2g}"
+        accepted = (
+            "" if self.acceptance_rate is None else f"; {self.acceptance_rate:.0%} of proposals accepted"
+        )
         lines = [
             f"Diagnosis({self.n_draws:,} draws of {len(self.table):,} parameters, {self.n_scored:,} scored; error of "
-            f"sds {self.sd_error:.2g})",
+            f"sds {self.sd_error:.2g}{expected}{accepted})",
             *(f"  {line}" for line in self.warnings or ["nothing found"]),
         ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        found = self.table.head(10)._repr_html_()
-        return f"{found}<p>{'<br>'.join(self.warnings) or 'Nothing found.'}</p>"
+        return (
+            f"{self.table.head(10)._repr_html_()}<p>{'<br>'.join(map(escape, repr(self).splitlines()))}</p>"
+        )
 
 
 def diagnose(
@@ -217,20 +223,21 @@ def diagnose(
     )
 
 
-def check_run(run: Any, **options: Any) -> list[str]:
-    """The warnings of `diagnose` for a `sgtune.Chain`, or a sequence of them, at a cost that is small beside the run's:
-    5% of its data terms, or 200 scores of 1,000 rows and one of all data, if these cost more. No line for chains of
-    fewer than 20 draws."""
+def check_run(run: Any, **options: Any) -> tuple[list[str], int]:
+    """The warnings of `diagnose`, and its data terms, for a `sgtune.Chain`, or a sequence of them, at a cost that is
+    small beside the run's: 5% of its data terms, or 200 scores of 1,000 rows and one of all data, if these cost more.
+    No line for chains of fewer than 20 draws."""
     chains = list(run) if isinstance(run, Sequence) else [run]
     model = chains[0].model
     if min(len(chain.draws) for chain in chains) < FEWEST_DRAWS:
-        return []
+        return [], 0
     spent = sum(data_terms(model, chain.sampler, chain.arm) * chain.n_samples for chain in chains)
     least = 2 * FEWEST_SCORED * min(FEWEST_ROWS, model.n_data) + model.n_data + _density_terms(model)
     try:
-        return diagnose(model, run, most_terms=max(int(SHARE_OF_RUN * spent), least), **options).warnings
+        found = diagnose(model, run, most_terms=max(int(SHARE_OF_RUN * spent), least), **options)
     except InputError as error:
-        return [f"check: {error}"]
+        return [f"check: {error}"], 0
+    return found.warnings, found.data_terms
 
 
 def parameter_names(model: Model) -> list[str]:

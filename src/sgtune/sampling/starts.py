@@ -94,7 +94,8 @@ def wide_starts(
     noise = WIDER * np.random.default_rng(bits).standard_normal((n_chains, model.dimension))
     if modes is None:
         return Starts(noise)
-    of_chain = modes.of_start[np.arange(n_chains) % len(modes.of_start)]
+    found_by = modes.of_start[np.arange(n_chains) % len(modes.of_start)]
+    of_chain = np.maximum(found_by, 0)
     middles, usual = modes.positions, 0
     if preconditioner is None:
         factors = {
@@ -113,7 +114,7 @@ def wide_starts(
         usual = int(np.argmin(np.linalg.norm(middles, axis=1)))
         middles[usual] = 0
     centres = None if (of_chain == usual).all() else middles[of_chain]
-    return Starts(middles[of_chain] + noise, centres, remarks=tuple(modes.remark(of_chain)))
+    return Starts(middles[of_chain] + noise, centres, remarks=tuple(modes.remark(found_by)))
 
 
 def _within(

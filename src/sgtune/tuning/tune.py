@@ -160,10 +160,15 @@ class TuningResult:
         if isinstance(run, Chains):
             run = replace(run, tuning=self)
         if check:
-            lines = check_run(run, forecast=self.forecast, preconditioner=self.best.get("preconditioner"))
+            began = perf_counter()
+            lines, terms = check_run(
+                run, forecast=self.forecast, preconditioner=self.best.get("preconditioner")
+            )
             for line in lines:
                 warn(line, stacklevel=2)
             run = replace(run, warnings=[*run.warnings, *lines])
+            if isinstance(run, Chains):
+                run = replace(run, check_cost={"data_terms": terms, "seconds": perf_counter() - began})
         return run
 
     def plot(self) -> np.ndarray:
