@@ -65,8 +65,8 @@ def test_no_two_replicates_share_minibatches(name, monkeypatch):
     replicates on the same minibatches."""
     keys, begin = [], Lockstep.begin
 
-    def watched(ensemble, *arguments):
-        begin(ensemble, *arguments)
+    def watched(ensemble, *arguments, **options):
+        begin(ensemble, *arguments, **options)
         assert len(set(ensemble.arms)) == len(ensemble.arms)
         keys.append(tuple(jax.random.key_data(ensemble.minibatch_key).tolist()))
 

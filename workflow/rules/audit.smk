@@ -51,7 +51,9 @@ STUDY_RESULTS["audit"] = (
     | {
         "preconditioned": expand(
             rules.compare_preconditioned.output.preconditioned,
-            model=[model for model in POSTERIORS_CONFIG["models"] if model in MODELS and has_reference(model)],
+            model=[
+                model for model in POSTERIORS_CONFIG["models"] if model in MODELS and has_reference(model)
+            ],
         )
     }
 )

@@ -446,11 +446,12 @@ def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
     elif not found.searches:
         found.searches[0] = found.mode
     # A single start is any one, such as that of the saved mode.
-    missing = range(n_starts) if n_starts > 1 else ()
+    missing = [number for number in range(n_starts) if number not in found.searches] if n_starts > 1 else []
+    if not missing:
+        return found.mode
     defaults = {"epochs": EPOCHS, "tolerance": TOLERANCE, "max_steps": MAX_STEPS}
     for number in missing:
-        if number not in found.searches:
-            found.searches[number] = _search_again(model, number, found.mode, {**defaults, **budget})
+        found.searches[number] = _search_again(model, number, found.mode, {**defaults, **budget})
     best = best_of([found.searches[number] for number in sorted(found.searches)])
     if best is not found.mode:
         # All that was computed at the other mode is of no use.

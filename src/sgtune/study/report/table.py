@@ -170,9 +170,9 @@ class Caption:
         # of tuners whose runs differ count.
         is_of_runs = frame[["sd", "se"]].notna().any(axis=1)
         is_random = frame["tuner"].map(lambda name: name in CATALOGUE and CATALOGUE[name].is_random)
-        of_runs = next((own for own in (is_of_runs, is_random) if own.any()), slice(None))
-        replicates = frame["replicates"][of_runs]
-        said = " to ".join(dict.fromkeys(str(int(end)) for end in (replicates.min(), replicates.max())))
+        of_runs = frame["replicates"][is_of_runs if is_of_runs.any() else is_random]
+        ends = (of_runs.min(), of_runs.max()) if len(of_runs) else (frame["replicates"].max(),)
+        said = " to ".join(dict.fromkeys(str(int(end)) for end in ends))
         return jinja2.Template(self.notes, undefined=jinja2.StrictUndefined).render(replicates=said)
 
 
