@@ -420,15 +420,12 @@ def _check_init(name: str, init: Callable, medians: Callable) -> None:
     key = jax.random.key(0)
     wanted = {site: leaf.shape for site, leaf in jax.eval_shape(medians, key).items()}
     given = jax.eval_shape(init, key)
-    shapes = (
-        {site: getattr(leaf, "shape", leaf) for site, leaf in given.items()}
-        if isinstance(given, Mapping)
-        else {}
-    )
+    sites = given if isinstance(given, Mapping) else {}
+    shapes = {site: getattr(leaf, "shape", leaf) for site, leaf in sites.items()}
     if shapes != wanted:
-        shown = (", ".join(f"{site} {shape}" for site, shape in each.items()) for each in (shapes, wanted))
+        theirs, ours = (", ".join(f"{site} {each[site]}" for site in each) for each in (shapes, wanted))
         raise InputError(
-            f"init: {next(shown) or given} not allowed; model {name!r} needs the unconstrained {next(shown)}"
+            f"init: {theirs or given} not allowed; model {name!r} needs the unconstrained {ours}"
         )
 
 

@@ -262,15 +262,10 @@ class Lockstep:
             init_keys = named_keys(seed, [("init", *name) for name in names])
             self.begin(init_keys, from_matrix(model, starts), check=not start_noise)
             # With noise a single chain may start where the density is zero, and would stay there.
-            dead = (
-                ~are_finite(self.states)
-                if start_noise and self.sampler.uses_log_density
-                else np.zeros(1, bool)
-            )
-            if dead.any():
-                self.begin(
-                    init_keys, from_matrix(model, np.where(dead[:, None], np.nan, starts)), check=False
-                )
+            lives = are_finite(self.states)
+            if start_noise and self.sampler.uses_log_density and not lives.all():
+                starts = np.where(lives[:, None], starts, np.nan)
+                self.begin(init_keys, from_matrix(model, starts), check=False)
 
     @classmethod
     def at_mode(

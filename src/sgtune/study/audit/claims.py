@@ -281,10 +281,8 @@ def _over_ours(results: Results, other: str) -> Interval:
     is_known = {"above": True, "below": True}
     for record in results.regret:
         key, seconds = record["losses"][0], max(run["seconds"] for run in record["runs"])
-        fresh, chosen = (
-            FreshRuns(record, seconds, key),
-            {one["tuner"]: one["arms"] for one in record["chosen"]},
-        )
+        fresh = FreshRuns(record, seconds, key)
+        chosen = {one["tuner"]: one["arms"] for one in record["chosen"]}
         arms = {"above": chosen[other], "below": chosen["mamba"]}
         is_known = {name: is_known[name] and fresh.is_known(own) for name, own in arms.items()}
         above, below = (chosen_losses(fresh.losses, own, key) for own in arms.values())

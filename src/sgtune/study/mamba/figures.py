@@ -191,11 +191,8 @@ def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
     lost = {}
     for i, record in enumerate(records):
         style = tuner_style(record["tuner"]) | {"zorder": 3}
-        name, color, curve = (
-            style["label"],
-            style["color"],
-            mean_curve(record["curves"], metric, len(record["arms"])),
-        )
+        name, color = style["label"], style["color"]
+        curve = mean_curve(record["curves"], metric, len(record["arms"]))
         style["label"] += f" {DAGGER}" * looks_at_test_set(record)
         if not curve["count"].any():
             lost[name] = "no arm" if record["best"] is None else "not finite"
