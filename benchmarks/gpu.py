@@ -60,7 +60,7 @@ def ensemble_of(model, sampler: str, width: int, batch_size: int):
     from sgtune import Arm
     from sgtune.sampling.lockstep import Lockstep
 
-    return Lockstep.at_mode(model, sampler, [Arm(1e-6, batch_size)] * width)
+    return Lockstep(model, sampler, [Arm(1e-6, batch_size)] * width)
 
 
 def score_errors(model) -> dict[str, float]:

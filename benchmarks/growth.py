@@ -83,7 +83,7 @@ def ensemble_of(model, sampler: str, batch: int, width: int = 1):
 
     at = coefficients(model.dimension)
     # So short steps that all stay there.
-    return Lockstep.at_mode(model, sampler, [Arm(1e-3 / model.n_data, batch)] * width, position=at, centre=at)
+    return Lockstep(model, sampler, [Arm(1e-3 / model.n_data, batch)] * width, position=at, centre=at)
 
 
 def seconds_of_step(ensemble, seconds: float) -> float:

@@ -30,7 +30,7 @@ def model(logistic_data_dir):
 
 
 def chain_steps_per_second(model, width: int, batch_size: int, seconds: float = 1.0) -> float:
-    ensemble = Lockstep.at_mode(model, "sgld", [Arm(STEP_SIZE, batch_size)] * width)
+    ensemble = Lockstep(model, "sgld", [Arm(STEP_SIZE, batch_size)] * width)
     clock = advance_for(ensemble, seconds, most_kept=10**6)[2]
     return width * ensemble.steps_done / clock[-1][0]
 

@@ -47,7 +47,7 @@ def gaussian_model(name="gaussian", n_rows=100, **settings):
     design = np.column_stack([np.ones(n_rows), inputs]).astype(np.float64)
     precision = design.T @ design + np.eye(3)
     mean, covariance = np.linalg.solve(precision, design.T @ targets), np.linalg.inv(precision)
-    return define_model(name, init=init, **own, **settings), mean, covariance
+    return define_model(name, init=init, **own | settings), mean, covariance
 
 
 def standard_normal(position):

@@ -74,6 +74,9 @@ def test_what_is_left_has_a_mode_of_its_own(tmp_path):
     again = hold_out(regression(data_dir=tmp_path), 0.5)
     assert again is not held
     assert again.checksum == held.checksum != hold_out(model, 0.4).checksum
+    # Other rows are held out after another shuffle.
+    one, other = (hold_out(regression(shuffle_seed=seed), 0.5) for seed in (0, 1))
+    assert len({held.checksum, one.checksum, other.checksum}) == 3
 
 
 @pytest.mark.parametrize("fraction", [0, 0.0, 1, 1.5, -0.1, float("nan"), True])

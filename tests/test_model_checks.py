@@ -218,61 +218,50 @@ def test_shuffled_rows_keep_their_numbers():
     np.testing.assert_array_equal(held.data["y"], Y[held.row_numbers])
 
 
-@pytest.mark.parametrize("sampler", ["sghmc-cv", "ccadl", "adam-mcmc"])
-def test_chains_run_in_float32_under_x64(sampler):
-    leapfrogs = {"n_leapfrog": 3} if sampler == "sghmc-cv" else {}
+def tree_of(dtype):
+    """The model with a position of two leaves."""
+    return model_of(
+        {"x": X.astype(dtype), "y": Y.astype(dtype)},
+        log_prior=lambda p: -0.5 * (p["w"][0] ** 2 + p["w"][1] ** 2),
+        log_likelihood=lambda p, rows: -0.5 * (rows["y"] - rows["x"] @ jnp.stack(p["w"])) ** 2,
+        init=lambda key: {"w": [0.0, 0.0]},
+    )
+
+
+def scaled(dtype):
+    """A log density with an array of its own, which has 64 bits."""
+    sds = jnp.ones(2)
+    assert sds.dtype == dtype
+    return model_of(log_prior=lambda position: -0.5 * jnp.sum((position / sds) ** 2))
+
+
+@pytest.mark.parametrize("make", [tree_of, scaled])
+@pytest.mark.parametrize(("sampler", "batch_size"), [("ccadl", 10), ("hmc", N), ("adam-mcmc-exact", N)])
+def test_chains_run_in_float32_under_x64(sampler, batch_size, make):
+    own = {"n_leapfrog": 3} if sampler == "hmc" else {}
     with jax.enable_x64(True):
-        start = {"init": lambda key: {"w": [0.0, 0.0]}} if sampler == "ccadl" else {}
-        if start:
-            start |= {"log_prior": lambda p: -0.5 * (p["w"][0] ** 2 + p["w"][1] ** 2)}
-            start |= {
-                "log_likelihood": lambda p, rows: -0.5 * (rows["y"] - rows["x"] @ jnp.stack(p["w"])) ** 2
-            }
-        model = model_of({"x": X.astype(np.float64), "y": Y.astype(np.float64)}, **start)
+        model = make(np.float64)
         leaves = jax.tree.leaves((model.data, model.position_shape))
         assert {leaf.dtype.name for leaf in leaves} == {"float32"}
-        chain = sample(model, sampler, step_size=1e-4, batch_size=10, budget=Budget(steps=20), **leapfrogs)
+        chain = sample(model, sampler, step_size=1e-4, batch_size=batch_size, budget=Budget(steps=20), **own)
     assert chain.draws.dtype == np.float32
     assert np.isfinite(chain.draws).all()
 
 
-@pytest.mark.parametrize("sampler", ["mala", "hmc", "adam-mcmc-exact"])
-def test_a_density_with_arrays_of_its_own_runs_under_x64(sampler):
-    """They have 64 bits there, and so have its values; the acceptance that chains carry has 32."""
-    leapfrogs = {"n_leapfrog": 3} if sampler == "hmc" else {}
-    with jax.enable_x64(True):
-        sds = jnp.ones(2)
-        assert sds.dtype == jnp.float64
-        model = model_of(log_prior=lambda position: -0.5 * jnp.sum((position / sds) ** 2))
-        chain = sample(model, sampler, step_size=1e-4, batch_size=N, budget=Budget(steps=20), **leapfrogs)
-    assert chain.draws.dtype == np.float32
-    assert np.isfinite(chain.draws).all()
-
-
-def test_draws_outside_the_support_are_counted():
-    """A half-normal prior without its transform: the likelihood's mode is at the border."""
-    start, rows = jnp.full(1, 0.1), np.linspace(-1, 1, 20, dtype=np.float32)
+@pytest.mark.parametrize(
+    ("log_prior", "highest"),
+    [
+        # A half-normal without its transform: the likelihood's mode is at the border.
+        (lambda position: jnp.where(position > 0, -0.5 * position**2, -jnp.inf)[0], 1.0),
+        # A Gamma(2, 1) as a formula: log x is NaN below 0, but 1 / x is not.
+        (lambda position: (jnp.log(position) - position)[0], 0.5),
+    ],
+)
+def test_draws_outside_the_support_are_counted(log_prior, highest):
+    start, rows = jnp.full(1, 0.1), np.linspace(highest - 2, highest, 20, dtype=np.float32)
     model = model_of(
         rows,
-        log_prior=lambda position: jnp.where(position > 0, -0.5 * position**2, -jnp.inf)[0],
-        log_likelihood=lambda position, rows: -0.5 * (rows - position) ** 2,
-        init=lambda key: start,
-    )
-    arm = {"step_size": 0.01, "batch_size": 20, "budget": Budget(steps=1_000)}
-    with pytest.warns(UserWarning, match="% of the draws of 'm' have a log prior of -inf"):
-        chain = sample(model, "sgld", **arm, position=start, centre=start)
-    outside = float((chain.draws <= 0).mean())
-    assert 0.3 < outside < 0.7
-    # 200 draws, which depend on one another, are looked at.
-    assert float(chain.warnings[-1].partition("%")[0]) / 100 == pytest.approx(outside, abs=0.1)
-
-
-def test_draws_where_the_prior_is_no_number_are_counted():
-    """A Gamma(2, 1) prior as a formula: log x is NaN below 0, but 1 / x is not."""
-    start, rows = jnp.full(1, 0.1), np.linspace(-1.5, 0.5, 20, dtype=np.float32)
-    model = model_of(
-        rows,
-        log_prior=lambda position: (jnp.log(position) - position)[0],
+        log_prior=log_prior,
         log_likelihood=lambda position, rows: -0.5 * (rows - position) ** 2,
         init=lambda key: start,
     )
@@ -280,7 +269,10 @@ def test_draws_where_the_prior_is_no_number_are_counted():
     with pytest.warns(UserWarning, match="% of the draws of 'm' have a log prior of -inf or NaN"):
         chain = sample(model, "sgld", **arm, position=start, centre=start)
     assert np.isfinite(chain.draws).all()
-    assert (chain.draws <= 0).mean() > 0.3
+    outside = float((chain.draws <= 0).mean())
+    assert outside > 0.3
+    # 200 draws, which depend on one another, are looked at.
+    assert float(chain.warnings[-1].partition("%")[0]) / 100 == pytest.approx(outside, abs=0.1)
 
 
 def test_the_density_of_one_datum_is_vectorised():
@@ -295,18 +287,25 @@ def test_the_density_of_one_datum_is_vectorised():
     assert again.log_likelihood == one.log_likelihood  # so that they share compiled programs
 
 
-@pytest.mark.parametrize(
-    ("package", "call"),
-    [("numpyro", "sgtune.from_numpyro(None, {'x': 1})"), ("arviz", "to_arviz([])")],
-)
-def test_a_missing_package_is_one_line_that_names_the_extra(package, call):
+def test_a_missing_package_is_one_line_that_names_the_extra():
     """And nothing imports it before it is needed."""
-    program = (
-        f"import sys; sys.modules[{package!r}] = None; import sgtune\n"
-        "from sgtune.bridges.arviz_trees import to_arviz; import sgtune.sampling.chain\n"
-        f"try: {call}\n"
-        "except sgtune.InputError as error: print(error)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    line = f"{package}: not installed; pip install 'sgtune[{package}]' installs it\n"
-    assert done.stdout == line, done.stderr
+    calls = {
+        "numpyro": "sgtune.from_numpyro(None, {'x': 1})",
+        "arviz": "to_arviz([])",
+        "blackjax": "sgtune.from_blackjax(None)",
+        "seaborn": "plot_chains([], [])",
+    }
+    program = ["import sys", *(f"sys.modules[{package!r}] = None" for package in calls), "import sgtune"]
+    program += [
+        "from sgtune.bridges.arviz_trees import to_arviz",
+        "from sgtune.bridges.plots import plot_chains",
+    ]
+    for call in calls.values():
+        program += [f"try: {call}", "except sgtune.InputError as error: print(error)"]
+    done = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True)
+    extras = {package: "plots" if package == "seaborn" else package for package in calls}
+    lines = [
+        f"{package}: not installed; pip install 'sgtune[{extra}]' installs it"
+        for package, extra in extras.items()
+    ]
+    assert done.stdout.splitlines() == lines, done.stderr

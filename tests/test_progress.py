@@ -51,11 +51,6 @@ def test_by_default_only_a_terminal_or_a_notebook_has_bars(monkeypatch):
     assert progress._is_shown()
 
 
-def test_a_log_has_no_trace_of_a_run(capsys):
-    sgtune.sample(NORMAL, "sgld", **ARM)
-    assert capsys.readouterr().err == ""
-
-
 def test_a_bar_counts_all_steps_of_a_chain(bars):
     assert sgtune.sample(NORMAL, "sgld", **ARM, position=np.zeros(2)).n_samples == 5_000
     assert ("sgld", 5_000, 5_000) in bars

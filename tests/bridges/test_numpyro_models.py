@@ -193,17 +193,6 @@ def data_support(x, y):
     numpyro.sample("y", dist.Normal(x[:, 0], top), obs=y)
 
 
-def data_prior(x, y):
-    a = numpyro.sample("a", dist.Normal(0, y.std()))
-    numpyro.sample("y", dist.Normal(a + x[:, 0], 1), obs=y)
-
-
-def summed(x, y):
-    a = numpyro.sample("a", dist.Normal(0, 1))
-    numpyro.factor("sum", -jnp.sum((y - a) ** 2))
-    numpyro.sample("x", dist.Normal(0, 1), obs=x[:, 0])
-
-
 def summed_but_for_zero(x, y):
     """Vanishes at the start, where all is zero."""
     a = numpyro.sample("a", dist.Normal(0, 1))
@@ -288,8 +277,6 @@ def two_plates(x, y):
         (discrete, {}, r"model: the latent site 'k' is discrete"),
         (nested, {}, r"plate: 'columns' takes 2 of 3"),
         (data_support, {}, r"model: the support of 'top' depends on the data"),
-        (data_prior, {}, r"model: the log prior of 'data_prior' is .* with 2 rows"),
-        (summed, {}, r"model: the log prior of 'summed' is .* with 2 rows"),
         (
             summed_but_for_zero,
             {"init": lambda key: {"a": jnp.zeros(())}},

@@ -8,7 +8,6 @@ import pytest
 
 import sgtune
 from sgtune.bridges.plots import BAD, OK, plot_chains, plot_diagnosis, plot_race
-from sgtune.support.errors import InputError
 
 matplotlib.use("Agg")
 
@@ -144,13 +143,3 @@ def test_parameters_that_were_named_are_red_and_the_worst_is_at_the_top():
         (2, 1, BAD),
         (1, 0, OK),
     ]
-
-
-def test_without_seaborn_one_line_names_the_extra(monkeypatch):
-    monkeypatch.setattr("sgtune.support.errors.import_module", _without_seaborn)
-    with pytest.raises(InputError, match=r"pip install 'sgtune\[plots\]'"):
-        plot_chains(np.zeros((1, 5, 1)), ["a"])
-
-
-def _without_seaborn(name):
-    raise ModuleNotFoundError(name=name)

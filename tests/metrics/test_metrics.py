@@ -110,15 +110,6 @@ def test_the_probability_of_class_1_is_enough_for_two_classes(name):
     np.testing.assert_allclose(measure(probabilities[:, 1], *arguments), measure(probabilities, *arguments))
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-def test_brier_scores_are_squared_distances_to_the_true_class(classes):
-    probabilities, targets = random_predictions(5, classes=classes)
-    exact = np.mean(np.sum((probabilities - np.eye(classes)[targets]) ** 2, axis=1))
-    assert metrics.brier(probabilities, targets) == pytest.approx(exact)
-    assert metrics.brier(np.eye(classes), np.arange(classes)) == 0
-    assert metrics.brier(np.eye(classes), (np.arange(classes) + 1) % classes) == 2
-
-
 def test_auroc_counts_pairs():
     rng = np.random.default_rng(0)
     negatives, positives = rng.integers(0, 9, 70) / 3, rng.integers(2, 12, 50) / 3

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import sgtune
-from sgtune.metrics.calibration import ece, mce
 from sgtune.samplers.minibatch import draw_minibatch
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.stein import ksd
@@ -70,19 +69,6 @@ def test_fssd_is_that_of_hyppo():
     np.testing.assert_allclose(fssd_at(DRAWS, SCORES, locations), np.sqrt(squared), rtol=1e-6)
 
 
-@pytest.mark.parametrize("classes", [2, 5])
-def test_calibration_errors_are_those_of_torchmetrics(classes):
-    theirs = pytest.importorskip("torchmetrics.functional.classification").multiclass_calibration_error
-    torch = pytest.importorskip("torch")
-    probabilities = RNG.dirichlet(np.full(classes, 0.5), size=2_000).astype(np.float32)
-    targets = np.where(RNG.random(2_000) < 0.6, probabilities.argmax(axis=1), RNG.integers(0, classes, 2_000))
-    for ours, norm in ((ece, "l1"), (mce, "max")):
-        wanted = theirs(
-            torch.tensor(probabilities), torch.tensor(targets), num_classes=classes, n_bins=15, norm=norm
-        )
-        np.testing.assert_allclose(ours(probabilities, targets), float(wanted), rtol=1e-4)
-
-
 ROWS = {
     "x": RNG.standard_normal((40, 3)).astype(np.float32),
     "y": RNG.integers(0, 2, 40).astype(np.float32),
@@ -106,7 +92,7 @@ def test_sgld_is_that_of_blackjax_step_for_step(ending):
     model = sgtune.from_log_densities(log_prior, log_likelihood_of_one, ROWS, lambda key: jnp.zeros(3))
     centre, position = jnp.array([0.1, -0.2, 0.3]), jnp.array([1.0, 0.5, -1.0])
     arm = sgtune.Arm(0.02, 8)
-    ours = Lockstep.at_mode(model, f"sgld{ending}", [arm], position=position, centre=centre)
+    ours = Lockstep(model, f"sgld{ending}", [arm], position=position, centre=centre)
     (noise_key,), minibatch_key = ours.keys, ours.minibatch_key
     draws = ours.advance(30)[:, 0]
 
@@ -118,63 +104,6 @@ def test_sgld_is_that_of_blackjax_step_for_step(ending):
         rows = draw_minibatch(jax.random.fold_in(minibatch_key, t), model.data, arm.batch_size)
         position = step(jax.random.fold_in(noise_key, t), position, rows, arm.step_size)
         np.testing.assert_allclose(ours, position, rtol=1e-4, atol=1e-5)
-
-
-CURVATURES, COPIES = np.array([1.0, 4.0], np.float32), 10_000
-"""A Gaussian of so many independent pairs of coordinates: one chain has their variances to about one in a hundred."""
-
-WIDE = 2.0
-"""Starts have so many times the posterior's sds: a chain that never moves would have four times the variances."""
-
-
-def of_posteriors(method, e, n_steps, **options):
-    """The variances of the two coordinates after ``n_steps`` from draws that are too wide, and the thermostat."""
-    torch, theirs = pytest.importorskip("torch"), pytest.importorskip("posteriors")
-    torch.manual_seed(0)
-    c = torch.tensor(CURVATURES)
-
-    def log_posterior(x, batch):
-        return -0.5 * (c * x**2).sum(), torch.tensor([])
-
-    transform = getattr(theirs.sgmcmc, method).build(log_posterior, lr=e, alpha=1.0, **options)
-    state = transform.init(WIDE * torch.randn(COPIES, 2) / c**0.5)
-    for _ in range(n_steps):
-        state, _ = transform.update(state, None)
-    return state.params.numpy().var(axis=0), float(getattr(state, "xi", torch.tensor(0.0)))
-
-
-def of_ours(method, e, n_steps, **options):
-    c = jnp.asarray(CURVATURES)
-    model = sgtune.define_model(
-        "pairs",
-        log_prior=lambda x: -0.5 * jnp.sum(c * x**2),
-        log_likelihood=lambda x, rows: 0.0 * rows,
-        data=np.zeros(4, np.float32),
-        init=lambda key: jnp.zeros((COPIES, 2)),
-    )
-    start = WIDE * RNG.standard_normal((COPIES, 2)) / CURVATURES**0.5
-    arm = sgtune.Arm(step_size=e**2, batch_size=4, friction=e, **options)
-    ours = Lockstep.at_mode(model, method, [arm], position=start.astype(np.float32))
-    draws = ours.advance(n_steps, n_steps)[0, 0].reshape(COPIES, 2)
-    return draws.var(axis=0), float(getattr(ours.states, "thermostat", jnp.zeros(1))[0]) / e
-
-
-def test_sghmc_has_the_moments_of_that_of_posteriors():
-    """Friction 1 per unit of time in both. Its order gains energy, so its time step is the smaller one."""
-    theirs, _ = of_posteriors("sghmc", 0.005, 3_000)
-    ours, _ = of_ours("sghmc", 0.05, 30, n_leapfrog=10)
-    np.testing.assert_allclose(ours, theirs, rtol=0.07)
-    np.testing.assert_allclose(ours, 1 / CURVATURES, rtol=0.07)
-
-
-def test_sgnht_has_the_moments_and_the_thermostat_of_that_of_posteriors():
-    """Three units of time after the start: variances are below the posterior's then, and the thermostat is at 1.4, not
-    at 1, where it started and will end."""
-    theirs, xi_of_theirs = of_posteriors("sgnht", 0.005, 600)
-    ours, xi = of_ours("sgnht", 0.05, 60)
-    np.testing.assert_allclose(ours, theirs, rtol=0.07)
-    np.testing.assert_allclose(xi, xi_of_theirs, rtol=0.05)
-    assert xi > 1.2
 
 
 def test_a_dataset_of_grain_gives_the_draws_of_the_same_rows_in_memory():

@@ -217,7 +217,7 @@ def model():
 def test_the_target_gives_the_minibatchs_own_covariance(model, name):
     """A chain's S after one step is the estimator's covariance for the rows of that step, at the chain's position."""
     sampler, _ = samplers.resolve_sampler(name)
-    chains = Lockstep.at_mode(model, name, [Arm(2e-3, 20)])
+    chains = Lockstep(model, name, [Arm(2e-3, 20)])
     chains.advance(1)
     target = chains.program.target(chains.constants, chains.minibatch_key, 0)
     position = chains.states.position[0]
@@ -252,7 +252,7 @@ def test_the_heuristic_is_in_units_of_sgld(model):
 def chains_of(frictions, kappa=0.0):
     model = small_logistic_model(dimension=3)
     arms = [Arm(step_size=0.002, batch_size=20, friction=friction, kappa=kappa) for friction in frictions]
-    return Lockstep.at_mode(model, "sghmc-shang-lazy", arms, position=jnp.zeros(3), seed=4)
+    return Lockstep(model, "sghmc-shang-lazy", arms, position=jnp.zeros(3), seed=4)
 
 
 def test_while_the_memory_is_short_every_step_is_a_step_of_sghmc():

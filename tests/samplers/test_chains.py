@@ -34,7 +34,7 @@ def test_a_chain_depends_on_its_own_inputs_only(small, name):
     start = jnp.array([0.9, -0.5])
 
     def draws(arms, *parts, stride=1, **options):
-        chains = Lockstep.at_mode(small, name, arms, **{"seed": 3, "position": start, **options})
+        chains = Lockstep(small, name, arms, **{"seed": 3, "position": start, **options})
         return np.concatenate([chains.advance(part, stride) for part in parts])
 
     together = draws(arms, 20)
@@ -53,6 +53,6 @@ def test_frictions_are_as_documented_unless_said_otherwise(small):
     """The defaults are friction 0.01 and noise estimate 0."""
     expected = {"sgld": {}, "sghmc": {"friction": 0.01, "noise_estimate": 0.0}, "sgnht": {"friction": 0.01}}
     for name, numbers in expected.items():
-        found = Lockstep.at_mode(small, name, [arm_of(name, 0.05, 20)]).hyperparameters
+        found = Lockstep(small, name, [arm_of(name, 0.05, 20)]).hyperparameters
         own = {key: float(value) for key, value in found.items() if key not in ("step_size", "n_leapfrog")}
         assert own == pytest.approx(numbers)

@@ -150,7 +150,7 @@ def test_arms_share_each_minibatch_and_no_two_gradients_do(model, monkeypatch, e
     arms = [Arm(step_size, 7, len(places) if len(places) > 1 else None) for step_size in (1e-3, 1e-2, 1e-1)]
 
     def gradients(**options):
-        chains = Lockstep.at_mode(model, f"probe{ending}", arms, position=FAR, centre=CENTRE, **options)
+        chains = Lockstep(model, f"probe{ending}", arms, position=FAR, centre=CENTRE, **options)
         return chains.advance_chunk(40).reshape(40, len(arms), len(places), 2)
 
     drawn = gradients(seed=1)
@@ -209,7 +209,7 @@ def exact_log_density(model, position):
 def errors_of_differences(model, **options):
     """Errors of the log densities of eight chains on their way from the mode, against float64."""
     arms = [Arm(1e-5 * (1 + 1e-12 * k), model.n_data) for k in range(8)]
-    chains = Lockstep.at_mode(model, "mala", arms, **options)
+    chains = Lockstep(model, "mala", arms, **options)
     start = np.asarray(chains.states.log_density, np.float64)[0], exact_log_density(model, chains.start)
     errors = []
     for _ in range(2):

@@ -24,14 +24,14 @@ def gaussian():
 def test_missing_numbers_of_an_arm_follow_from_the_given_ones(gaussian):
     """s is 10 gamma; rho_1 and rho_2 are such that the moments' sds are 1 / s and 1 / s^2."""
     arms = [Arm(0.1, 8), Arm(0.2, 8, noise_sd=0.5), Arm(0.3, 8, noise_sd=0.4, b1=0.6, momentum_noise=7.0)]
-    found = Lockstep.at_mode(gaussian, "adam-mcmc-exact", arms).hyperparameters
+    found = Lockstep(gaussian, "adam-mcmc-exact", arms).hyperparameters
     np.testing.assert_allclose(found["noise_sd"], [1.0, 0.5, 0.4])
     np.testing.assert_allclose(found["b1"], [0.9, 0.9, 0.6])
     np.testing.assert_allclose(found["momentum_noise"], [np.sqrt(0.19), np.sqrt(0.19) / 0.5, 7.0])
     second = np.sqrt(1 - 0.999**2) / np.array([1.0, 0.5, 0.4]) ** 2
     np.testing.assert_allclose(found["second_moment_noise"], second, rtol=1e-6)
     assert float(found["directional_noise"]) == 1.0
-    given = Lockstep.at_mode(gaussian, "adam-mcmc", [Arm(0.1, 8)], overrides={"noise_sd": 0.3})
+    given = Lockstep(gaussian, "adam-mcmc", [Arm(0.1, 8)], overrides={"noise_sd": 0.3})
     np.testing.assert_allclose(given.hyperparameters["noise_sd"], 0.3)
 
 

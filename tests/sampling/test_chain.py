@@ -215,18 +215,6 @@ def test_the_arm_of_a_chain_has_all_numbers_that_were_given():
     np.testing.assert_array_equal(again.draws, chain.draws)
 
 
-def test_traces_are_of_the_worst_parameters():
-    chain = count(Budget(steps=200), 50, dimension=3)
-    diagnosis = chain.check()
-    axes = chain.plot(most=2, diagnosis=diagnosis)
-    assert [row[0].get_ylabel() for row in axes] == diagnosis.table.index[:2].tolist()
-    place = int(diagnosis.table.index[1].partition("[")[2][:-1])
-    (line,) = axes[1][0].lines
-    np.testing.assert_array_equal(line.get_ydata(), chain.draws[:, place])
-    assert line.get_xdata()[-1] == 200
-    matplotlib.pyplot.close("all")
-
-
 def test_chains_are_checked_saved_and_plotted_together(tmp_path):
     run = sample(GAUSSIAN, "sgld-cv", step_size=0.1, batch_size=4, budget=Budget(steps=60), chains=3)
     run.save(tmp_path / "run.npz")
@@ -246,6 +234,14 @@ def test_chains_are_checked_saved_and_plotted_together(tmp_path):
     for line, chain in zip(row[0].lines, run, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), chain.draws[:, place])
     matplotlib.pyplot.close("all")
+
+
+def test_one_draw_of_each_of_several_chains_is_saved(tmp_path):
+    """Flat draws of shape (2, 1, D) are no positions of shape (1, D)."""
+    model = model_of_prior(lambda p: -0.5 * jnp.sum(p**2), jnp.zeros((1, 3)))
+    run = sample(model, "sgld", step_size=0.1, batch_size=4, budget=Budget(steps=9), chains=2, kept_draws=1)
+    run.save(tmp_path / "run.npz")
+    np.testing.assert_array_equal(Chains.load(tmp_path / "run.npz", model).draws, run.draws)
 
 
 def test_a_calibrated_cost_is_the_seconds_of_a_step(by_steps):

@@ -144,7 +144,11 @@ def test_fresh_rows_leave_the_statistics_as_they_are():
     assert (exactly.score_rows, exactly.n_scored) == (4_000, 1_000)
     # The score of each draw, and for 200 of them the log-likelihoods of 256 rows.
     assert exactly.data_terms == 1_000 * 4_000 + 200 * 256
-    assert exactly.acceptance_rate == chain.statistics["acceptance_rate"]
+    rate = chain.statistics["acceptance_rate"]
+    assert exactly.acceptance_rate == rate
+    for shown in (repr(exactly), chain.check(forecast=0.123)._repr_html_()):
+        assert f"{rate:.0%} of proposals accepted" in shown
+    assert "expected 0.12" in shown
     most = 200_000
     cheaply = diagnose(model, chain, most_terms=most)
     assert cheaply.score_rows < 1_000
@@ -206,15 +210,11 @@ def test_draws_of_density_zero_and_draws_that_are_not_finite_are_counted():
     assert diagnosis.impossible == pytest.approx(0.125, abs=0.03)
     assert [line.partition(":")[0] for line in diagnosis.warnings][:2] == ["diverged", "impossible"]
     assert diagnosis.n_draws == 400
-
-
-def test_draws_at_which_neither_density_nor_score_is_a_number_are_counted():
-    model = model_of_prior(lambda p: -0.5 * jnp.sqrt(p) ** 2, jnp.ones(()), "roots")
+    # Neither density nor score is a number.
+    roots = model_of_prior(lambda p: -0.5 * jnp.sqrt(p) ** 2, jnp.ones(()), "roots")
     draws = np.random.default_rng(0).exponential(2.0, 500)
     draws[::2] *= -1
-    diagnosis = diagnose(model, draws[:, None])
-    assert diagnosis.impossible == pytest.approx(0.5, abs=0.1)
-    assert [line.partition(":")[0] for line in diagnosis.warnings][:1] == ["impossible"]
+    assert diagnose(roots, draws[:, None]).impossible == pytest.approx(0.5, abs=0.1)
 
 
 def test_many_chains_do_not_make_a_check_dearer():
@@ -229,20 +229,15 @@ def test_a_chain_that_died_is_left_out_and_chains_that_disagree_are_slow():
     diagnosis = diagnose(correlated_model(), draws)
     assert (diagnosis.n_draws, diagnosis.not_finite) == (600, pytest.approx(1 / 3))
     assert [line.partition(":")[0] for line in diagnosis.warnings] == ["diverged"]
+    # One that died on its way leaves the others whole; more than half of a run is worth all chains' as many.
+    draws[2, :40] = exact(40, 3)
+    assert diagnose(correlated_model(), draws).n_draws == 600
+    draws[2, :200] = exact(200, 3)
+    assert diagnose(correlated_model(), draws).n_draws == 600
     draws[1, :, 1] += 3 * SDS[1]
     diagnosis = diagnose(correlated_model(), draws[:2])
     assert "slow" in named(diagnosis)["w[1]"]
     assert diagnosis.table.loc["w[1]", "rhat"] > 1.5
-
-
-def test_a_chain_that_died_on_its_way_leaves_the_others_whole():
-    draws = np.stack([exact(300, 1), exact(300, 2), exact(300, 3)])
-    draws[2, 40:] = np.nan
-    diagnosis = diagnose(correlated_model(), draws)
-    assert (diagnosis.n_draws, diagnosis.not_finite) == (600, pytest.approx(260 / 900))
-    # Draws of more than half of a run are worth all chains' as many.
-    draws[2, 40:200] = exact(160, 4)
-    assert diagnose(correlated_model(), draws).n_draws == 600
 
 
 def test_a_chain_without_scores_leaves_the_others_theirs():
@@ -257,23 +252,6 @@ def test_a_chain_without_scores_leaves_the_others_theirs():
     assert (diagnosis.n_draws, diagnosis.n_scored) == (900, 600)
     with pytest.raises(InputError, match="0 of a chain's 300 scored draws have a finite score"):
         diagnose(model, draws[1:2])
-
-
-def test_its_short_form_has_what_was_expected_and_the_acceptance():
-    chain = sample(
-        correlated_model(),
-        "mala",
-        step_size=1e-7,
-        batch_size=4,
-        budget=Budget(steps=200),
-        position={"w": MEAN},
-    )
-    rate = chain.statistics["acceptance_rate"]
-    diagnosis = chain.check(forecast=0.123)
-    for shown in (repr(diagnosis), diagnosis._repr_html_()):
-        assert "expected 0.12" in shown
-        assert f"{rate:.0%} of proposals accepted" in shown
-    assert "expected" not in repr(diagnose(correlated_model(), exact(200, 1)))
 
 
 def test_draws_of_every_form_are_the_same():

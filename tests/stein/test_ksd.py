@@ -1,5 +1,6 @@
 """The KSD against its naive form, of a random subset of the draws with its error, and the smallest expected one."""
 
+import sys
 from itertools import permutations
 
 import numpy as np
@@ -12,6 +13,9 @@ from stein_forms import a_factor, check_stretches, naive_ksd, naive_pairs, sizes
 from sgtune.mode.curvature import hessian_trace, laplace_scale
 from sgtune.stein import ksd, ksd_estimate, ksd_floor, ksd_stretches, rescale
 from sgtune.stein.quadratic import N_STRETCHES, mean_square
+
+# The package has the function under this name.
+MODULE = sys.modules["sgtune.stein.ksd"]
 
 
 @varied
@@ -50,11 +54,14 @@ def test_more_draws_than_there_are_divide_the_diagonal(n, dimension, seed, n_dra
 @varied
 @given(**sizes, rows=st.integers(1, 10), columns=st.integers(1, 7), scaled=st.booleans())
 def test_sums_over_stretches_agree_with_naive_loops(n, dimension, seed, rows, columns, scaled):
+    """For tiles of any size."""
     draws = some_draws(seed, n, dimension, offset=3.0, size=2.0)
     scale = a_factor(seed, dimension) if scaled else "identity"
     stretch = np.random.default_rng(seed).integers(0, N_STRETCHES, n)
     pairs = naive_pairs(*rescale(*draws, scale))
-    found = ksd_stretches(*draws, stretch, scale, block=(rows, columns))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MODULE, "BLOCK", (rows, columns))
+        found = ksd_stretches(*draws, stretch, scale)
     check_stretches(found, pairs, stretch, 1e-6)
     for n_draws in (n, 3 * n):
         square = mean_square(found, n_draws)
@@ -91,10 +98,10 @@ def test_the_estimate_agrees_with_naive_loops(n, dimension, seed, n_draws):
 def test_tiles_and_scales_act_as_in_the_ksd(n, dimension, seed, rows, columns, kind):
     positions, scores = some_draws(seed, n, dimension, offset=3.0, size=10.0)
     scale = ("identity", np.linspace(0.5, 2.0, dimension), a_factor(seed, dimension))[kind]
-    whole, tiled = (
-        ksd_estimate(positions, scores, scale, n_draws=n + 5, **block)
-        for block in ({}, {"block": (rows, columns)})
-    )
+    whole = ksd_estimate(positions, scores, scale, n_draws=n + 5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MODULE, "BLOCK", (rows, columns))
+        tiled = ksd_estimate(positions, scores, scale, n_draws=n + 5)
     assert tiled == pytest.approx(whole, rel=1e-8)
     every = ksd_estimate(positions, scores, scale, n_draws=n)
     assert (every.value, every.se) == (pytest.approx(ksd(positions, scores, scale), rel=1e-8), 0)

@@ -151,7 +151,7 @@ def test_the_directions_of_large_models_are_coordinates():
 def test_draws_have_the_predicted_sds_and_show_where_the_assumption_fails(gaussian, name):
     model, laplace = gaussian
     arm, mode = Arm(1e-3, 10), flatten(map_position(model))
-    draws = Lockstep.at_mode(model, name, [arm], seed=5).advance(4_000, 1)[:, 0]
+    draws = Lockstep(model, name, [arm], seed=5).advance(4_000, 1)[:, 0]
     ratios = np.sqrt(stationary_variances(name, arm, laplace.directions) * laplace.directions.curvature)
     np.testing.assert_allclose(spread_ratios(laplace, name, arm), ratios)
     comparison = against_draws(laplace, name, arm, draws)

@@ -57,7 +57,7 @@ def test_random_streams_are_named_as_before_there_were_further_axes(model, sampl
 
     def keys_of(**further):
         arm = Arm(1e-3, 50, n_leapfrog, **further)
-        chains = Lockstep.at_mode(model, sampler, [arm], seed=4, replicate="table 1")
+        chains = Lockstep(model, sampler, [arm], seed=4, replicate="table 1")
         return [tuple(jax.random.key_data(key).tolist()) for key in (chains.keys[0], chains.minibatch_key)]
 
     noise = named_key(4, "noise", sampler, 1e-3, 50, n_leapfrog, "table 1")
@@ -100,12 +100,12 @@ def test_frictions_of_a_grid_share_one_program_and_the_winners_is_used(model, sa
     check_rungs(result)
     assert result.to_dict()["best"]["friction"] == result.best.friction
     arms = make_arms(N_DATA, sampler, log10_step_sizes=(-2.0,), **grid, friction=FRICTIONS)
-    together = Lockstep.at_mode(model, sampler, arms).advance(5)
+    together = Lockstep(model, sampler, arms).advance(5)
     for place, arm in enumerate(arms):
-        alone = Lockstep.at_mode(model, sampler, [arm]).advance(5)[:, 0]
+        alone = Lockstep(model, sampler, [arm]).advance(5)[:, 0]
         np.testing.assert_allclose(together[:, place], alone, rtol=1e-4, atol=1e-5)
     # The same noise and minibatches with the friction of another arm: another chain.
-    ensemble = Lockstep.at_mode(model, sampler, arms)
+    ensemble = Lockstep(model, sampler, arms)
     ensemble.hyperparameters["friction"] = ensemble.hyperparameters["friction"][::-1]
     swapped = ensemble.advance(5)
     assert np.abs(swapped[-1, 0] - together[-1, 0]).max() > 1e-4

@@ -92,7 +92,7 @@ def test_the_default_judge_adds_the_error_of_means_above_200_dimensions(dimensio
         for share, least in ((0.5, 0.5), (0.01, 0.1)):
             arm = ArmDraws(draws, steps, 200, 400, share)
             value, of_sds = (
-                FORESIGHT[name](model, "all directions")(arm, gradients, stretch)
+                FORESIGHT[name](model, "all directions", arm, gradients, stretch)
                 for name in ("by dimension", "virial")
             )
             assert value == pytest.approx(of_sds + has_means * least * of_means, rel=1e-6)
@@ -109,7 +109,7 @@ def test_fewer_than_ten_draws_are_not_judged_ahead(discrepancy):
     def value(n, share):
         steps = np.arange(1, n + 1)
         arm = ArmDraws(draws[:n], steps, n, n, share)
-        return FORESIGHT[discrepancy](model, "all directions")(arm, gradients[:n], stretch_of(steps, n))
+        return FORESIGHT[discrepancy](model, "all directions", arm, gradients[:n], stretch_of(steps, n))
 
     assert value(9, 0.1) == value(9, 1.0) > 0
     # Ten draws are enough for a forecast.

@@ -125,7 +125,7 @@ def test_rounds_leave_a_mode_that_misleads(seed):
 
 def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
     seen = precondition(raw, laplace_preconditioner(raw))
-    chain = Lockstep.at_mode(
+    chain = Lockstep(
         seen, "sgld-cv", make_arms(4_000, "sgld-cv", log10_step_sizes=[1.0], batch_fractions=[0.1])
     )
     pilot = run_pilot(chain, 400, seed=0)
@@ -138,7 +138,7 @@ def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
 def test_a_pilot_beside_copies_is_the_one_alone(raw):
     seen = precondition(raw, laplace_preconditioner(raw))
     arms = make_arms(4_000, "sgld-cv", log10_step_sizes=[-1.0, -1.5, -2.0], batch_fractions=[0.1])
-    race = Lockstep.at_mode(seen, "sgld-cv", arms)
+    race = Lockstep(seen, "sgld-cv", arms)
     race.advance(10)
     alone, copied = (run_pilot(race.narrow([1], width), 200, seed=0) for width in (1, 3))
     assert race.narrow([1], 3).width == 3
@@ -151,7 +151,7 @@ def test_a_second_attempt_has_smaller_steps_in_all_that_is_a_size_of_a_step(raw,
     (arm,) = make_arms(4_000, "adam-mcmc", log10_step_sizes=[-3.0], batch_fractions=[0.1], noise_sd=[0.01])
     virials = iter([100.0, 1.0])
     monkeypatch.setattr(rounds, "mean_virial", lambda *_: next(virials))
-    pilot = run_pilot(Lockstep.at_mode(seen, "adam-mcmc", [arm]), 400, seed=0)
+    pilot = run_pilot(Lockstep(seen, "adam-mcmc", [arm]), 400, seed=0)
     assert pilot.attempts == 2
     steps = np.diff(pilot.draws, axis=0)
     assert steps[steps != 0].std() == pytest.approx(0.001, rel=0.2)
@@ -336,11 +336,10 @@ def test_theory_throws_no_arm_out_where_scores_are_not_a_gaussians():
 
 def test_theory_says_where_scores_are_not_a_gaussians():
     budgets = {"budget": Budget(gradients=500_000), "horizon": Budget(gradients=5_000_000)}
-    for preconditioner in ("none", "laplace"):
-        for name, is_doubted in (("groups", True), ("leverage", False)):
-            result = tune(case(name), "sgld-cv", tuner="theory", preconditioner=preconditioner, **budgets)
-            doubts = [line for line in result.warnings if line.startswith("theory: scores at draws")]
-            assert len(doubts) == is_doubted
+    for name, preconditioner, is_doubted in (("groups", "none", True), ("leverage", "laplace", False)):
+        result = tune(case(name), "sgld-cv", tuner="theory", preconditioner=preconditioner, **budgets)
+        doubts = [line for line in result.warnings if line.startswith("theory: scores at draws")]
+        assert len(doubts) == is_doubted
 
 
 def test_a_grid_of_dead_arms_moves_down_two_decades(raw):

@@ -3,7 +3,6 @@ changed file does."""
 
 import shutil
 import subprocess
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -55,15 +54,6 @@ def test_the_tables_say_how_right_the_chains_are(folder):
     assert errors["grid", "rmse"] < 65
     assert set(table(folder, "own_choices")["tuner"]) == {"mamba", "theory", "grid"}
     assert set(table(folder, "headline")["tuner"]) >= {"mamba", "theory", "grid", "frozen"}
-
-
-def test_the_report_has_them(folder):
-    done = workflow(folder, *SETTINGS, "--report", "report.zip")
-    assert done.returncode == 0, done.stderr[-2000:]
-    with zipfile.ZipFile(folder / "report.zip") as archive:
-        names = " ".join(archive.namelist())
-    for name in ("own_errors.html", "own_check.html", "own_curves.html"):
-        assert name in names
 
 
 def test_a_file_that_changes_reruns_its_results_and_a_bad_one_starts_no_job(folder):

@@ -9,7 +9,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -24,6 +24,14 @@ from sgtune.model.rows import RowSource
 from sgtune.support.errors import InputError, import_extra
 from sgtune.support.machine import full_precision
 
+try:
+    from numpyro import handlers
+    from numpyro.infer import init_to_median, init_to_uniform
+    from numpyro.infer.util import compute_log_probs, constrain_fn, potential_energy, unconstrain_fn
+    from numpyro.primitives import Messenger
+except ModuleNotFoundError:  # `from_numpyro` says so
+    Messenger = object
+
 __all__ = ["from_numpyro"]
 
 MOST_CHECKED = 1_000
@@ -36,36 +44,31 @@ SAME = 1e-4
 _LOCK = RLock()
 
 
-@cache
-def _data_plates() -> type:
-    """The handler that gives the plates of the data the rows that there are. Made when NumPyro is first needed."""
-    from numpyro.primitives import Messenger
+class _DataPlates(Messenger):
+    """Gives the plates of the data the rows that there are."""
 
-    class DataPlates(Messenger):
-        def __init__(self, model, plates, n_rows, scans):
-            self.plates, self.n_rows, self.scans, self.sizes = plates, n_rows, scans, {}
-            super().__init__(model)
+    def __init__(self, model, plates, n_rows, scans):
+        self.plates, self.n_rows, self.scans, self.sizes = plates, n_rows, scans, {}
+        super().__init__(model)
 
-        def process_message(self, message):
-            kind = message["type"]
-            if kind == "plate" and message["name"] in self.plates:
-                size = self.sizes[message["name"]] = message["args"][0]
-                message["args"] = (size, self.n_rows)
-                message["value"] = jnp.arange(self.n_rows)
-            elif kind == "subsample" and self.plates:
-                # The rows are a subsample already; without its event_dim no plate takes some of them.
-                message["kwargs"] = {}
-            elif kind == "sample" and message["scale"] is not None:
-                for frame in message["cond_indep_stack"]:
-                    if frame.name in self.sizes:
-                        # The plate has multiplied by size / n.
-                        message["scale"] = message["scale"] * (self.n_rows / self.sizes[frame.name])
-            elif kind == "control_flow" and self.scans is not None and len(message["args"]) == 5:
-                # A scan, whose third argument has a leading axis that it runs over.
-                leaves = jax.tree.leaves(message["args"][2])
-                self.scans.append(leaves[0].shape[0] if leaves else message["args"][3])
-
-    return DataPlates
+    def process_message(self, message):
+        kind = message["type"]
+        if kind == "plate" and message["name"] in self.plates:
+            size = self.sizes[message["name"]] = message["args"][0]
+            message["args"] = (size, self.n_rows)
+            message["value"] = jnp.arange(self.n_rows)
+        elif kind == "subsample" and self.plates:
+            # The rows are a subsample already; without its event_dim no plate takes some of them.
+            message["kwargs"] = {}
+        elif kind == "sample" and message["scale"] is not None:
+            for frame in message["cond_indep_stack"]:
+                if frame.name in self.sizes:
+                    # The plate has multiplied by size / n.
+                    message["scale"] = message["scale"] * (self.n_rows / self.sizes[frame.name])
+        elif kind == "control_flow" and self.scans is not None and len(message["args"]) == 5:
+            # A scan, whose third argument has a leading axis that it runs over.
+            leaves = jax.tree.leaves(message["args"][2])
+            self.scans.append(leaves[0].shape[0] if leaves else message["args"][3])
 
 
 @dataclass(frozen=True)
@@ -113,11 +116,9 @@ class _Runs:
         scans: list[int] | None = None,
     ) -> tuple[Callable, tuple, dict]:
         """The model on ``rows``, and its arguments: the first three arguments of NumPyro's functions."""
-        from numpyro import handlers
-
         n_rows = jax.tree.leaves(rows)[0].shape[0]
         model = handlers.condition(self.model, data={name: rows[name] for name in self.conditioned})
-        model = _data_plates()(model, self.plates if plates is None else plates, n_rows, scans)
+        model = _DataPlates(model, self.plates if plates is None else plates, n_rows, scans)
         given = {name: value for name, value in rows.items() if name not in self.conditioned}
         # Modules of neural networks, and parameters without a value, need a key.
         return handlers.seed(model, key), self.args, {**self.kwargs, **given}
@@ -125,10 +126,6 @@ class _Runs:
     def sites(self, n_rows: int, data: PyTree, plates: frozenset[str]) -> tuple[dict[str, _Site], list[int]]:
         """The sites of a run on ``n_rows`` rows of the shapes of ``data``, and the lengths of its scans. Nothing is
         computed."""
-        from numpyro import handlers
-        from numpyro.infer import init_to_uniform
-        from numpyro.infer.util import compute_log_probs
-
         found, scans = {}, []
 
         def run(rows):
@@ -154,17 +151,12 @@ class _Runs:
 
     def prior(self, position: dict, rows: PyTree) -> jax.Array:
         """The log density of the latent sites and of factors outside the plate, Jacobians included."""
-        from numpyro import handlers
-        from numpyro.infer.util import potential_energy
-
         with _LOCK:
             model, *arguments = self.on(rows)
             return -potential_energy(handlers.block(model, hide=list(self.likelihood)), *arguments, position)
 
     def rows(self, position: dict, rows: PyTree) -> jax.Array:
         """The log-likelihood of each row: ``(n,)``."""
-        from numpyro.infer.util import compute_log_probs, constrain_fn
-
         with _LOCK:
             values = constrain_fn(*self.on(rows), position)
             log_probs, _ = compute_log_probs(*self.on(rows), values, sum_log_prob=False)
@@ -181,10 +173,6 @@ class _Runs:
 
     def init(self, key: jax.Array, rows: PyTree) -> dict:
         """Medians of a few draws of the prior, unconstrained (`numpyro.infer.init_to_median`)."""
-        from numpyro import handlers
-        from numpyro.infer import init_to_median
-        from numpyro.infer.util import unconstrain_fn
-
         with _LOCK:
             model, args, kwargs = self.on(rows, key=key)
             started = handlers.substitute(model, substitute_fn=init_to_median())
@@ -200,8 +188,6 @@ class _Runs:
 
     def constrain(self, position: dict, rows: PyTree) -> dict:
         """Values of the latent and of the deterministic sites, but for those that have one for each row."""
-        from numpyro.infer.util import constrain_fn
-
         with _LOCK:
             values = constrain_fn(*self.on(rows), position, return_deterministic=True)
         return {name: value for name, value in values.items() if name not in self.per_row}
@@ -435,9 +421,6 @@ def _check_pieces(name: str, runs: _Runs, init: Callable, data: PyTree, few: PyT
     Raises:
         InputError: they differ by more than float32 rounding.
     """
-    from numpyro import handlers
-    from numpyro.infer.util import compute_log_probs, constrain_fn, potential_energy
-
     n_data = len(jax.tree.leaves(data)[0])
     n_checked = min(n_data, MOST_CHECKED)
     sites, _ = runs.sites(n_checked, data, runs.plates)

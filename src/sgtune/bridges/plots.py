@@ -115,25 +115,11 @@ def plot_race(rungs: "pd.DataFrame", best: Mapping[str, Any] | None) -> np.ndarr
             scale.set_minor_formatter(ticker.NullFormatter())
     axes[0, 0].set_ylabel("discrepancy")
     if others and groups:
-        pyplot = import_extra("matplotlib.pyplot", "plots")
-        handles = [
-            pyplot.Line2D(
-                [],
-                [],
-                marker=shapes[group],
-                linestyle="",
-                color=colours[group],
-                label=", ".join(f"{n:g}" for n in group),
-            )
-            for group in groups
-        ]
-        axes[0, -1].legend(
-            handles=handles,
-            title=", ".join(others).replace("_", " "),
-            loc="center left",
-            bbox_to_anchor=(1, 0.5),
-            frameon=False,
-        )
+        for group in groups:
+            look = {"marker": shapes[group], "linestyle": "", "color": colours[group]}
+            axes[0, -1].plot([], [], label=", ".join(f"{number:g}" for number in group), **look)
+        title = ", ".join(others).replace("_", " ")
+        axes[0, -1].legend(title=title, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     return axes[0]
 
 

@@ -67,15 +67,8 @@ class Reference:
         """The reference from the record of a ground truth: ``sd``, and if present ``covariance`` and the ``mean`` and
         ``sd`` of ``functionals``."""
         functionals = record.get("functionals") or {}
-        found = {
-            "sd": record["sd"],
-            "covariance": record.get("covariance"),
-            "functionals_mean": functionals.get("mean"),
-            "functionals_sd": functionals.get("sd"),
-        }
-        return cls(
-            **{name: None if part is None else np.asarray(part, np.float64) for name, part in found.items()}
-        )
+        parts = (record["sd"], record.get("covariance"), functionals.get("mean"), functionals.get("sd"))
+        return cls(*(None if part is None else np.asarray(part, np.float64) for part in parts))
 
 
 class _Sums:

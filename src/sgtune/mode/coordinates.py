@@ -114,20 +114,14 @@ def laplace_preconditioner(model: Model) -> Preconditioner:
             # A pilot needs it, and it takes D products with a vector over all data.
             seen.found.at_mode[HESSIAN] = hessian
             return seen.preconditioner
-        factor = _corrected(factor, hessian)
-        if factor is None:
+        try:
+            # The factor of P = L H^-1 L', from the Hessian H in the coordinates of L.
+            factor = lower_triangle(np.linalg.solve(np.linalg.cholesky(hessian), factor.T).T)
+        except np.linalg.LinAlgError:  # H is not positive definite
             break
     raise InputError(
         f"preconditioner: -log pi of {model.name!r} is not convex at the MAP, or its scale is beyond float32"
     )
-
-
-def _corrected(factor: Float[np.ndarray, "D D"], hessian: Float[np.ndarray, "D D"]):
-    """The factor of P = L H^-1 L' from the Hessian H in the coordinates of L; None if H is not positive definite."""
-    try:
-        return lower_triangle(np.linalg.solve(np.linalg.cholesky(hessian), factor.T).T)
-    except np.linalg.LinAlgError:
-        return None
 
 
 def check_curvature(

@@ -30,7 +30,7 @@ from sgtune.model.posterior import (
     scores,
     values_and_scores,
 )
-from sgtune.model.rows import first_rows, named_faults, number_of_rows
+from sgtune.model.rows import named_faults, number_of_rows, take_rows
 from sgtune.samplers.gradients import minibatch
 from sgtune.support.errors import DataError, InputError, check_integer, check_number
 from sgtune.support.files import atomic_write, read_npz
@@ -227,27 +227,26 @@ def _search(
     max_steps = check_integer("max_steps", max_steps, at_least=0 if is_large else 1)
     near = tolerance * math.sqrt(model.dimension)
     start = _start(model, number) if position is None else position
-    position, steps = descend(model, start, epochs=epochs) if is_large and position is None else (start, 0)
-    position = jax.tree.map(jnp.asarray, position)
-    if not is_large and model.n_data * model.dimension**2 <= MOST_OF_NEWTON:
-        by_newton, root = _newton(model, start, near, min(max_steps, MOST_NEWTON_STEPS))
-        if by_newton.converged:
-            return _logged(model, by_newton, root if number == 0 else None)
-    most = steps + max_steps
-    goal = near / model.n_data if is_large else SMALLEST_GRADIENT
-    value = math.inf
+    if not is_large:
+        if model.n_data * model.dimension**2 <= MOST_OF_NEWTON:
+            result, root = _newton(model, start, near, min(max_steps, MOST_NEWTON_STEPS))
+            if result.converged:
+                return _logged(model, result, root if number == 0 else None)
+        start, ones = jax.tree.map(jnp.asarray, start), np.ones(model.dimension)
+        found, _, steps, _ = _minimise(model, start, ones, SMALLEST_GRADIENT, max_steps)
+        result, root = _newton(model, found, near, MOST_NEWTON_STEPS)
+        return _logged(model, result._replace(steps=steps + result.steps), root if number == 0 else None)
+    position, steps = descend(model, start, epochs=epochs) if position is None else (start, 0)
+    position, value, most = jax.tree.map(jnp.asarray, position), math.inf, steps + max_steps
     sds, gradient, distance = _measured(model, position)
-    finished = max_steps == 0 or (is_large and distance <= near)
+    finished = max_steps == 0 or distance <= near
     while not finished:
-        found, lowest, taken, stuck = _minimise(model, position, sds, goal, most - steps)
+        found, lowest, taken, stuck = _minimise(model, position, sds, near / model.n_data, most - steps)
         steps += taken
         stuck = stuck or not lowest < value
         position, value = (found, lowest) if lowest <= value else (position, value)
         sds, gradient, distance = _measured(model, position)
-        finished = not is_large or stuck or distance <= near or steps >= most
-    if not is_large:
-        result, root = _newton(model, position, near, MOST_NEWTON_STEPS)
-        return _logged(model, result._replace(steps=steps + result.steps), root if number == 0 else None)
+        finished = stuck or distance <= near or steps >= most
     if math.isinf(value):
         value = _value(model, position) / model.n_data
         _check_start(model, value)
@@ -343,20 +342,14 @@ def departure(
 
 
 def _measured(model: Model, position: PyTree) -> tuple[np.ndarray | None, np.ndarray, float]:
-    """`_sds`, the gradient of log pi, and the length of their product: the Newton step in sds, nan without sds."""
-    sds = _sds(model, position)
+    """Sds from the Hessian's diagonal, None if no entry is positive; the gradient of log pi; and the length of their
+    product: the Newton step in sds, nan without sds."""
     gradient = scores(model, flatten(position)[None])[0].astype(np.float64)
-    return sds, gradient, math.nan if sds is None else float(np.linalg.norm(sds * gradient))
-
-
-def _sds(model: Model, position: PyTree) -> np.ndarray | None:
-    """Sds from the Hessian's diagonal, None if no entry is positive; ones for small models, which need no scaling."""
-    if model.dimension <= LARGE_DIMENSION:
-        return np.ones(model.dimension)
     try:
-        return 1 / np.sqrt(hutchinson_diagonal(model, position))
+        sds = 1 / np.sqrt(hutchinson_diagonal(model, position))
     except InputError:
-        return None
+        return None, gradient, math.nan
+    return sds, gradient, float(np.linalg.norm(sds * gradient))
 
 
 def _minimise(
@@ -486,7 +479,8 @@ def _keep_mode(model: Model, result: MapResult, start: int) -> None:
 def value_of_first_rows(model: Model, position: PyTree) -> float:
     """The log prior plus the first 256 rows' log-likelihoods: a saved result has it, to be known as this model's."""
     # Every job computes it, so it does not use all data: a changed function changes the value of these rows, too.
-    return float(_log_posterior_of_first_rows(density_of(model), position, model.data))
+    first = take_rows(model.data, np.arange(min(FIRST_ROWS, model.n_data)))
+    return float(_log_posterior(density_of(model), position, first))
 
 
 def is_value_of_first_rows(model: Model, position: PyTree, expected: float) -> bool:
@@ -495,11 +489,6 @@ def is_value_of_first_rows(model: Model, position: PyTree, expected: float) -> b
     if math.isnan(value) or math.isnan(expected):
         return math.isnan(value) and math.isnan(expected)
     return math.isclose(value, expected, rel_tol=1e-4, abs_tol=1e-2)
-
-
-@jax.jit
-def _log_posterior_of_first_rows(density: Density, position: PyTree, data: PyTree):
-    return log_posterior(density, position, first_rows(data, FIRST_ROWS))
 
 
 def map_position(model: Model) -> PyTree:

@@ -1,7 +1,7 @@
 """The model: a log-prior, one log-likelihood value per datum, and the data."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -201,8 +201,12 @@ def define_model(
     check_choice("task", task, ("classification", "regression"))
     if max_lockstep is not None:
         check_integer("max_lockstep", max_lockstep, at_least=1)
-    if checksum is None:
-        checksum = _checksum(_checked_columns(data) if is_source else map(_column, jax.tree.leaves(data)))
+    if checksum is None and is_source:
+        # All values are checked while they pass.
+        columns = ((*kind, checked_blocks(column, blocks)) for column, *kind, blocks in data.columns())
+        checksum = _checksum(columns)
+    elif checksum is None:
+        checksum = _checksum((leaf.dtype, leaf.shape, [leaf]) for leaf in jax.tree.leaves(data))
     order = None
     if is_source:
         data = StoredRows(data.shuffled(shuffle_seed))
@@ -303,16 +307,6 @@ def from_log_densities(
         init=init,
         **options,
     )
-
-
-def _column(leaf: np.ndarray) -> tuple[np.dtype, tuple, list[np.ndarray]]:
-    return leaf.dtype, leaf.shape, [leaf]
-
-
-def _checked_columns(source: RowSource) -> Iterator[tuple[np.dtype, tuple, Iterator[np.ndarray]]]:
-    """Dtype, shape and blocks of rows of each leaf; all are checked while they pass."""
-    for name, dtype, shape, blocks in source.columns():
-        yield dtype, shape, checked_blocks(name, blocks)
 
 
 def _checksum(columns: Iterable[tuple[np.dtype, tuple, Iterable[np.ndarray]]]) -> str:

@@ -60,10 +60,23 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
             data=data,
             test_data=test_data,
             row_numbers=None if model.row_numbers is None else model.row_numbers[:n_left],
-            checksum=hashlib.sha256(f"{model.checksum} without {n_held}".encode()).hexdigest(),
+            checksum=_checksum_without(model, n_left),
             found=Found(position_shape=model.found.position_shape),
         )
     return kept[fraction]
+
+
+def _checksum_without(model: Model, n_left: int) -> str:
+    """That of the data and of the numbers of the rows that are held out, which another shuffle changes."""
+    held = last = np.arange(n_left, model.n_data)
+    if isinstance(model.data, StoredRows):
+        held = model.data.source.numbers_of(last)
+    elif model.row_numbers is not None:
+        held = model.row_numbers[n_left:]
+    digest = hashlib.sha256(f"{model.checksum} without {len(held)}".encode())
+    if held is not last:
+        digest.update(np.sort(held).astype(np.int64).tobytes())
+    return digest.hexdigest()
 
 
 def _split(data: PyTree, n_left: int, name: str) -> tuple[PyTree, PyTree]:

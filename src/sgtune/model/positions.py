@@ -13,7 +13,6 @@ __all__ = [
     "check_position",
     "flatten",
     "from_matrix",
-    "in_own_coordinates",
     "to_matrix",
     "unflatten",
 ]
@@ -72,12 +71,3 @@ def blocks_of(model: Model, depth: int | None = None) -> dict[str, slice]:
         start += leaf.size
         blocks[name] = slice(first, start)
     return blocks
-
-
-def in_own_coordinates(
-    model: Model, draws: Float[np.ndarray, "n D"]
-) -> tuple[Model, Float[np.ndarray, "n D"]]:
-    """The model without a preconditioner, and flat draws of ``model`` as its positions."""
-    if model.preconditioner is None:
-        return model, draws
-    return model.original, model.preconditioner.positions(draws)

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, PyTree
 from sgtune.model import Model
 from sgtune.model.checks import in_single_precision
 from sgtune.model.positions import flatten, from_matrix, to_matrix
-from sgtune.model.rows import bytes_of_row, named_faults, number_of_rows, rows_between, tile_of_rows
+from sgtune.model.rows import bytes_of_row, named_faults, number_of_rows, rows_between
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision, quick_jit
 
@@ -154,7 +154,7 @@ def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int
         return new, jax.tree.map(lambda new, total, term: (new - total) - term, new, total, term)
 
     def body(carry, i):
-        return add(*carry, function(tile_of_rows(data, i, tile))), None
+        return add(*carry, function(rows_between(data, i * tile, tile))), None
 
     shapes = jax.eval_shape(lambda: function(rows_between(data, 0, tile)))
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
@@ -312,16 +312,13 @@ def hessian_products(
     data = model.data if data is None else data
     density, at = _shared(model, flatten(position)[None])
     at = jax.tree.map(lambda leaf: leaf[0], at)
-    width = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
-    width = min(width, len(directions))
-    likelihood, prior = [], []
-    for start in range(0, len(directions), width):
-        rows = directions[start : start + width]
-        padded = np.pad(rows, ((0, width - len(rows)), (0, 0)))
-        products = _hessian_products(density, at, _shared(model, padded)[1], data)
-        likelihood.append(to_matrix(products[0])[: len(rows)])
-        prior.append(to_matrix(products[1])[: len(rows)])
-    return np.concatenate(likelihood), np.concatenate(prior)
+    width = min(CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE, len(directions))
+
+    def run(rows):
+        products = _hessian_products(density, at, _shared(model, rows)[1], data)
+        return np.hstack([to_matrix(each) for each in products])
+
+    return tuple(np.hsplit(chunked(run, directions, width, 2 * model.dimension), 2))
 
 
 def negative_hessian(model: Model, position: PyTree) -> Float[np.ndarray, "D D"]:

@@ -34,7 +34,6 @@ __all__ = [
     "number_of_rows",
     "rows_between",
     "take_rows",
-    "tile_of_rows",
 ]
 
 BLOCK, MOST_SINGLY = 4_096, 2**20
@@ -307,7 +306,7 @@ class StoredRows:
     """The data of a model whose rows a `RowSource` has, as compiled programs take them.
 
     A pytree with one leaf, the number by which the host knows the source, so that programs serve all sources with rows
-    of one kind. It is not indexed: `rows_between`, `tile_of_rows` and `take_rows` give arrays.
+    of one kind. It is not indexed: `rows_between` and `take_rows` give arrays.
 
     Attributes:
         minibatch: a key and the rows of its minibatch, if a program has them already.
@@ -440,22 +439,13 @@ def bytes_of_row(data: PyTree) -> int:
     )
 
 
-def rows_between(data: PyTree, start: int, n: int) -> PyTree:
-    """n rows of ``data`` from the number ``start`` on, as arrays of a program."""
+def rows_between(data: PyTree, start: Any, n: int) -> PyTree:
+    """n rows of ``data`` from the number ``start`` on, which may be traced, as arrays of a program."""
 
     def of_leaf(leaf):
         if _is_stored(leaf):
-            return leaf.between(np.int32(start), n)
-        return leaf if n == leaf.shape[0] else leaf[start : start + n]
-
-    return jax.tree.map(of_leaf, data, is_leaf=_is_stored)
-
-
-def tile_of_rows(data: PyTree, i: Any, n: int) -> PyTree:
-    """The i-th n rows of ``data``, where i may be traced, as arrays of a program."""
-
-    def of_leaf(leaf):
-        return leaf.between(i * n, n) if _is_stored(leaf) else jax.lax.dynamic_slice_in_dim(leaf, i * n, n)
+            return leaf.between(start, n)
+        return leaf if n == leaf.shape[0] else jax.lax.dynamic_slice_in_dim(leaf, start, n)
 
     return jax.tree.map(of_leaf, data, is_leaf=_is_stored)
 

@@ -55,9 +55,8 @@ from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.metropolis import Acceptance, acceptance_statistics, metropolis_step, no_acceptance
 from sgtune.samplers.target import Target
 from sgtune.support.axes import B1, B2, DIRECTIONAL_NOISE, EPS, MOMENTUM_NOISE, NOISE_SD, SECOND_MOMENT_NOISE
-from sgtune.support.errors import InputError, check_choice
 
-__all__ = ["AdamMCMCState", "adam_mcmc", "adam_mcmc_exact", "adam_mcmc_minibatch", "drift", "make_adam_mcmc"]
+__all__ = ["AdamMCMCState", "adam_mcmc", "adam_mcmc_exact", "adam_mcmc_minibatch", "drift"]
 
 
 class AdamMCMCState(NamedTuple):
@@ -230,72 +229,32 @@ same u, so the terms of first order do not cancel as they do in MALA, and s must
 HYPERPARAMETERS = (NOISE_SD, DIRECTIONAL_NOISE, B1, B2, EPS)
 
 
-def _isotropic(step, key: PRNGKeyArray, state: AdamMCMCState, target: Target, hyperparameters: dict):
-    return step(key, state, target, {**hyperparameters, "directional_noise": 0.0})
+_COMMON = {
+    "uses_log_density": True,
+    "statistics": acceptance_statistics,
+    "optimal_acceptance": RANDOM_WALK,
+    # The default sd of the noise is ten times the step size.
+    "largest_step": 1.0,
+}
+_WHEN_STUCK = "try a smaller noise_sd, and a step_size smaller still"
 
-
-def make_adam_mcmc(
-    *, directional: object = True, acceptance: str = "full", momentum_correction: str = "none"
-) -> Sampler:
-    """A variant of AdamMCMC, such as those in `sgtune.samplers.SAMPLERS`.
-
-    Args:
-        directional: whether the proposal has noise along u, True or False; if not, arms have no
-            ``directional_noise``, and s_d is 0.
-        acceptance: ``full``: the test uses all data; ``minibatch``: the gradient's minibatch, which is biased.
-        momentum_correction: ``none``: the paper's algorithm; ``exact``: the moments have noise, the test includes their
-            density, and every step uses all data.
-
-    Raises:
-        InputError: an argument is not known, or ``exact`` is combined with ``minibatch``.
-    """
-    if not isinstance(directional, bool):
-        raise InputError(f"directional: {directional!r} is not allowed; it must be True or False")
-    check_choice("acceptance", acceptance, ("full", "minibatch"))
-    check_choice("momentum_correction", momentum_correction, ("none", "exact"))
-    hyperparameters = tuple(one for one in HYPERPARAMETERS if directional or one is not DIRECTIONAL_NOISE)
-    common = {
-        "uses_log_density": True,
-        "statistics": acceptance_statistics,
-        "optimal_acceptance": RANDOM_WALK,
-        # The default sd of the noise is ten times the step size.
-        "largest_step": 1.0,
-    }
-    when_stuck = "try a smaller noise_sd, and a step_size smaller still"
-    if momentum_correction == "exact":
-        if acceptance == "minibatch":
-            raise InputError(
-                "acceptance: 'minibatch' is not allowed with momentum_correction='exact'; it must be 'full'"
-            )
-        return Sampler(
-            _init_exact,
-            _step_exact if directional else partial(_isotropic, _step_exact),
-            (*hyperparameters, MOMENTUM_NOISE, SECOND_MOMENT_NOISE),
-            needs_all_data=True,
-            when_stuck=f"{when_stuck}, or more momentum_noise and second_moment_noise",
-            **common,
-        )
-    of_minibatch = acceptance == "minibatch"
-    step = partial(_step, of_minibatch=of_minibatch)
-    return Sampler(
+adam_mcmc, adam_mcmc_minibatch = (
+    Sampler(
         partial(_init, of_minibatch=of_minibatch),
-        step if directional else partial(_isotropic, step),
-        hyperparameters,
-        log_density_terms=_terms_of_minibatch if of_minibatch else _terms_of_all_data,
-        when_stuck=when_stuck,
-        **common,
+        partial(_step, of_minibatch=of_minibatch),
+        HYPERPARAMETERS,
+        log_density_terms=terms,
+        when_stuck=_WHEN_STUCK,
+        **_COMMON,
     )
-
-
-def _terms_of_all_data(batch_size: int, n_data: int) -> int:
-    return n_data
-
-
-def _terms_of_minibatch(batch_size: int, n_data: int) -> int:
-    """The minibatch's log density at both ends of the step."""
-    return 2 * batch_size
-
-
-adam_mcmc = make_adam_mcmc()
-adam_mcmc_minibatch = make_adam_mcmc(acceptance="minibatch")
-adam_mcmc_exact = make_adam_mcmc(momentum_correction="exact")
+    # The minibatch's log density is computed at both ends of the step.
+    for of_minibatch, terms in ((False, lambda n, n_data: n_data), (True, lambda n, n_data: 2 * n))
+)
+adam_mcmc_exact = Sampler(
+    _init_exact,
+    _step_exact,
+    (*HYPERPARAMETERS, MOMENTUM_NOISE, SECOND_MOMENT_NOISE),
+    needs_all_data=True,
+    when_stuck=f"{_WHEN_STUCK}, or more momentum_noise and second_moment_noise",
+    **_COMMON,
+)

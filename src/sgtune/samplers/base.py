@@ -15,14 +15,6 @@ from sgtune.support.axes import BATCH_SIZE, N_LEAPFROG, STEP_SIZE, Axis
 __all__ = ["Sampler", "noise_like"]
 
 
-def _no_statistics(state: Any) -> dict[str, Array]:
-    return {}
-
-
-def _no_terms(batch_size: int, n_data: int) -> int:
-    return 0
-
-
 class Sampler(NamedTuple):
     """A stochastic-gradient MCMC method.
 
@@ -61,12 +53,12 @@ class Sampler(NamedTuple):
     static_leapfrog: bool = False
     uses_log_density: bool = False
     needs_all_data: bool = False
-    statistics: Callable[[Any], dict[str, Array]] = _no_statistics
+    statistics: Callable[[Any], dict[str, Array]] = lambda state: {}
     covariance: str = ""
     step_size_power: int = 1
     largest_step: float = 2.0
     largest_of_thermostat: float = inf
-    log_density_terms: Callable[[int, int], int] = _no_terms
+    log_density_terms: Callable[[int, int], int] = lambda batch_size, n_data: 0
     when_stuck: str = ""
     optimal_acceptance: float | None = None
 

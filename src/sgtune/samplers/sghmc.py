@@ -20,6 +20,7 @@ Two more orders exist only for the audit of published results:
   does. It gains energy at every step and is unstable at step sizes where the leapfrog is not.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -66,56 +67,39 @@ def _drift(position: PyTree, momentum: PyTree) -> PyTree:
     return jax.tree.map(jnp.add, position, momentum)
 
 
-def _step(leapfrog, key: PRNGKeyArray, state: SGHMCState, hyperparameters: dict) -> SGHMCState:
-    """A fresh momentum, then ``leapfrog(i, key, position, momentum, estimator)`` for i = 0, ..., L - 1."""
+def step(
+    order: str, key: PRNGKeyArray, state: SGHMCState, target: Target, hyperparameters: dict
+) -> SGHMCState:
+    """One sample: a fresh momentum, then L drifts and kicks in the ``order`` ``leapfrog``, ``chen`` or
+    ``as_published``."""
     momentum_key, kick_key = jax.random.split(key)
-    momentum = _fresh_momentum(momentum_key, state.position, hyperparameters)
 
     def body(i, carry):
-        return leapfrog(i, jax.random.fold_in(kick_key, i), *carry)
+        position, momentum, estimator = carry
+        if order == "chen":
+            position = _drift(position, momentum)
+        gradient, estimator = target.gradient(position, i, estimator)
+        length = jnp.where(i == 0, 0.5, 1.0) if order == "leapfrog" else 1.0
+        kicked = _kick(jax.random.fold_in(kick_key, i), momentum, gradient, hyperparameters, length)
+        if order != "chen":
+            position = _drift(position, kicked if order == "leapfrog" else momentum)
+        return position, kicked, estimator
 
-    carry = (state.position, momentum, state.estimator)
+    carry = (state.position, _fresh_momentum(momentum_key, state.position, hyperparameters), state.estimator)
     position, _, estimator = jax.lax.fori_loop(0, hyperparameters["n_leapfrog"], body, carry)
     return SGHMCState(position, estimator)
 
 
-def step(key: PRNGKeyArray, state: SGHMCState, target: Target, hyperparameters: dict) -> SGHMCState:
-    """One sample in leapfrog order."""
-
-    def leapfrog(i, key, position, momentum, estimator):
-        gradient, estimator = target.gradient(position, i, estimator)
-        length = jnp.where(i == 0, 0.5, 1.0)
-        momentum = _kick(key, momentum, gradient, hyperparameters, length)
-        return _drift(position, momentum), momentum, estimator
-
-    return _step(leapfrog, key, state, hyperparameters)
-
-
-def step_chen(key: PRNGKeyArray, state: SGHMCState, target: Target, hyperparameters: dict) -> SGHMCState:
-    """One sample in the order of Chen et al.: drift, then kick at the new position."""
-
-    def leapfrog(i, key, position, momentum, estimator):
-        position = _drift(position, momentum)
-        gradient, estimator = target.gradient(position, i, estimator)
-        return position, _kick(key, momentum, gradient, hyperparameters), estimator
-
-    return _step(leapfrog, key, state, hyperparameters)
-
-
-def step_as_published(
-    key: PRNGKeyArray, state: SGHMCState, target: Target, hyperparameters: dict
-) -> SGHMCState:
-    """One sample in the explicit order: the drift and the kick both start from the old position and momentum."""
-
-    def leapfrog(i, key, position, momentum, estimator):
-        gradient, estimator = target.gradient(position, i, estimator)
-        return _drift(position, momentum), _kick(key, momentum, gradient, hyperparameters), estimator
-
-    return _step(leapfrog, key, state, hyperparameters)
-
-
 HYPERPARAMETERS = (FRICTION, NOISE_ESTIMATE)
 
-sghmc = Sampler(init, step, HYPERPARAMETERS, has_leapfrog=True, largest_step=4.0)
-sghmc_chen = Sampler(init, step_chen, HYPERPARAMETERS, has_leapfrog=True, least_leapfrog=2, largest_step=4.0)
-sghmc_as_published = Sampler(init, step_as_published, HYPERPARAMETERS, has_leapfrog=True, largest_step=4.0)
+sghmc, sghmc_chen, sghmc_as_published = (
+    Sampler(
+        init,
+        partial(step, order),
+        HYPERPARAMETERS,
+        has_leapfrog=True,
+        least_leapfrog=2 if order == "chen" else 1,
+        largest_step=4.0,
+    )
+    for order in ("leapfrog", "chen", "as_published")
+)

@@ -69,12 +69,6 @@ class Budget:
         """The amount, in the currency of the budget."""
         return float(next(iter(self.given().values())))
 
-    def steps_for(self, amount: float, *, seconds_per_step: float | None, gradients_per_step: int) -> int:
-        """The number of whole steps that ``amount`` of this budget's currency buys."""
-        if self.seconds is not None:
-            return int(amount / seconds_per_step)
-        return int(amount / (1 if self.steps is not None else gradients_per_step))
-
 
 def check_budget(budget: object, name: str = "budget") -> Budget:
     """``budget`` if it is a `Budget`, or an `InputError` that calls it ``name``."""

@@ -123,7 +123,7 @@ def calibrate_cost(
     ensembles = {}
     for sampler, *static in dict.fromkeys(shapes):
         numbers = numbers_of(tuple(static), STATIC)
-        ensembles[sampler, *static] = Lockstep.at_mode(model, sampler, [Arm(step_size=1e-12, **numbers)])
+        ensembles[sampler, *static] = Lockstep(model, sampler, [Arm(step_size=1e-12, **numbers)])
     compile_together(ensembles.values())
     table = {}
     for (sampler, *static), ensemble in tracked(ensembles.items(), "cost of a step", "shapes"):

@@ -150,7 +150,7 @@ class Chain:
         """
         record, arrays = read_record(path, "chain", {"arm", *SAVED})
         check_saved(path, record, model)
-        return cls._of(model, record, as_chains(model, arrays["draws"])[0])
+        return cls._of(model, record, arrays["draws"])
 
     def _record(self) -> dict:
         """What a file has of it, beside its draws."""
@@ -288,8 +288,7 @@ class Chains(Sequence[Chain]):
         """
         record, arrays = read_record(path, "sequence of chains", {"chains", "warnings", "seconds"})
         check_saved(path, record, model)
-        draws = as_chains(model, arrays["draws"])
-        chains = [Chain._of(model, *each) for each in zip(record["chains"], draws, strict=True)]
+        chains = [Chain._of(model, *each) for each in zip(record["chains"], arrays["draws"], strict=True)]
         modes = {name: arrays[name] for name in Modes._fields if name in arrays}
         return cls(tuple(chains), record["warnings"], record["seconds"], Modes(**modes) if modes else None)
 
@@ -460,7 +459,7 @@ def sample(
                 else flatten(check_position("position", given, position))
             )
             position = preconditioner.coordinates(position[None])[0]
-        ensemble = Lockstep.at_mode(model, sampler, [arm], position=position, **options)
+        ensemble = Lockstep(model, sampler, [arm], position=position, **options)
     else:
         if position is None:
             starts = wide_starts(given, n_chains, preconditioner, modes, seed, replicate)
@@ -516,9 +515,7 @@ def run_chains(ensemble: Lockstep, budget: Budget, most_kept: int) -> list[Chain
         clock = [(seconds / width, steps) for seconds, steps in clock]
         seconds = clock[-1][0]
     else:
-        n_steps = max(
-            1, budget.steps_for(budget.amount, seconds_per_step=None, gradients_per_step=gradients_per_step)
-        )
+        n_steps = max(1, int(budget.amount / (1 if budget.steps is not None else gradients_per_step)))
         stride = -(-n_steps // most_kept)
         ensemble.advance_chunk(0)
         began = perf_counter()

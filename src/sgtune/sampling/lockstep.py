@@ -40,7 +40,6 @@ __all__ = [
     "Program",
     "advance",
     "are_finite",
-    "check_states",
     "chunk_length",
     "compile_together",
     "compiled_programs",
@@ -169,18 +168,6 @@ def are_finite(states: PyTree) -> Bool[np.ndarray, " w"]:
     )
 
 
-def check_states(model: Model, sampler: Sampler, states: PyTree) -> None:
-    """Check that log density and gradient are finite at the start: a Metropolis test would never leave it otherwise.
-
-    Raises:
-        InputError: the sampler uses the log density, and a state is not finite.
-    """
-    if sampler.uses_log_density and not are_finite(states).all():
-        raise InputError(
-            f"position: the log density of {model.name!r} or its gradient is not finite at a chain's start; it must be"
-        )
-
-
 CHUNK_DRAWS = 1_024
 CHUNK_BYTES = 32 * 2**20
 """A program hands back at most this many draws, and this many bytes of them, at a time."""
@@ -204,18 +191,23 @@ def _at_places(tree: PyTree, places: Int[Array, " k"]) -> PyTree:
 class Lockstep:
     """An ensemble of chains that differ only in their traced hyperparameters and their noise.
 
+    The MAP is found first if it is needed.
+
     Args:
         arms: settings that share all static numbers.
         seed: root seed; a chain's noise depends only on it, on the arm and on ``replicate``.
-        start: where every chain starts; with ``start_noise`` > 0 each arm starts at its own draw from
-            N(start, start_noise^2 I), and is not finite where a Metropolis test would never leave that.
-        constants: of the gradient estimator and the target (`sgtune.sampling.lockstep.shared_constants`).
+        position: where every chain starts; None: at the MAP. With ``start_noise`` > 0 each arm starts at its own draw
+            from N(position, start_noise^2 I), and is not finite where a Metropolis test would never leave that.
+        centre: of the control variates, and of the offset of a Metropolis test's log density; None: the MAP.
         overrides: values for hyperparameters that the arms do not have (friction, noise_estimate).
         is_started: false for an ensemble whose chains are put elsewhere by `begin`.
 
     Attributes:
         start: where they start, flat, without the noise: ``(D,)``.
         states: the chains' states, leading axis W = number of arms.
+
+    Raises:
+        InputError: an argument is not allowed; this is checked before the MAP is searched for.
     """
 
     def __init__(
@@ -226,8 +218,8 @@ class Lockstep:
         *,
         seed: int = 0,
         replicate: int | str = 0,
-        start: PyTree,
-        constants: dict,
+        position: PyTree | None = None,
+        centre: PyTree | None = None,
         start_noise: float = 0.0,
         overrides: dict[str, float] | None = None,
         is_started: bool = True,
@@ -241,8 +233,10 @@ class Lockstep:
         self.keys = named_keys(seed, [("noise", *name) for name in names])
         shape = shape_of(sampler_name, self.arms[0])
         self.minibatch_key = named_key(seed, "minibatch", *shape, replicate)
-        self.constants = constants
-        self.start = flat = flatten(start)
+        if position is not None:
+            position = check_position("position", model, position)
+        self.constants = shared_constants(model, self.sampler, self.estimator, centre)
+        self.start = flat = flatten(map_position(model) if position is None else position)
         starts = np.broadcast_to(flat, (len(arms), *flat.shape))
         if start_noise > 0:
             keys = named_keys(seed, [("start", *name) for name in names])
@@ -267,50 +261,24 @@ class Lockstep:
                 starts = np.where(lives[:, None], starts, np.nan)
                 self.begin(init_keys, from_matrix(model, starts), check=False)
 
-    @classmethod
-    def at_mode(
-        cls,
-        model: Model,
-        sampler_name: str,
-        arms: list[Arm],
-        *,
-        position: PyTree | None = None,
-        centre: PyTree | None = None,
-        **options: Any,
-    ) -> "Lockstep":
-        """An ensemble that starts at the MAP and has its control variates there. The MAP is found first if necessary.
-
-        Args:
-            position: a start other than the MAP.
-            centre: a centre other than the MAP, for the control variates and for the offset of the log density of a
-                Metropolis test.
-            options: the other arguments of `Lockstep`.
-
-        Raises:
-            InputError: an argument is not allowed; this is checked before the MAP is searched for.
-        """
-        checked = [check_arm(model, sampler_name, arm, options.get("overrides")) for arm in arms]
-        chain_numbers(sampler_name, checked, options.get("overrides") or {})
-        if position is not None:
-            position = check_position("position", model, position)
-        constants = shared_constants(model, *resolve_sampler(sampler_name), centre)
-        start = map_position(model) if position is None else position
-        return cls(model, sampler_name, arms, start=start, constants=constants, **options)
-
     @named_faults()
     def begin(self, keys: Key[Array, " w"], positions: PyTree, check: bool = True) -> None:
         """Put the chains at ``positions`` (leading axis W); what else is random in their states is from ``keys``.
 
         Raises:
-            InputError: as `sgtune.sampling.lockstep.check_states`, which ``check`` asks for.
+            InputError: the sampler uses the log density, and a state is not finite, so that a Metropolis test would
+                never leave it; if ``check``.
         """
         # Programs that differ in their length share this one.
         program = self.program._replace(length=0)
         self.states = initial_states(
             program, self.constants, keys, positions, self.hyperparameters, self.minibatch_key
         )
-        if check:
-            check_states(self.model, self.sampler, self.states)
+        if check and self.sampler.uses_log_density and not are_finite(self.states).all():
+            raise InputError(
+                f"position: the log density of {self.model.name!r} or its gradient is not finite at a chain's start; "
+                "it must be"
+            )
 
     @property
     def width(self) -> int:
@@ -437,16 +405,9 @@ class Lockstep:
 
         Steps after the last kept one are made too, so that chains stay where their budget ends.
         """
-        n_draws, rest = divmod(n_steps, stride)
-        chunks = [np.empty((0, self.width, self.model.dimension), np.float32)]
+        kept = self.steps_done + stride * np.arange(1, n_steps // stride + 1)
         with progress_bar(self.sampler_name, n_steps, "steps") as done:
-            while n_draws > 0:
-                chunks.append(self.advance_chunk(n_draws, stride))
-                n_draws -= len(chunks[-1])
-                done(stride * len(chunks[-1]))
-            if rest:
-                self.advance_chunk(1, rest)
-        return np.concatenate(chunks)
+            return self.advance_to(self.steps_done + n_steps, kept, None, done)
 
     def advance_to(
         self,
@@ -556,7 +517,7 @@ def independent_chains(
     options = {"seed": seed, "replicate": replicate, "overrides": overrides, "is_started": False}
     if centres is not None:
         centre = unflatten(model, centres[0])
-    ensemble = Lockstep.at_mode(model, sampler, [arm], position=first, centre=centre, **options)
+    ensemble = Lockstep(model, sampler, [arm], position=first, centre=centre, **options)
     names = (ensemble.sampler_name, *ensemble.arms[0].key, replicate)
     ensemble.arms = ensemble.arms * width
     ensemble.program = ensemble.program._replace(length=chunk_length(model.dimension, width))

@@ -6,18 +6,13 @@ from jaxtyping import Bool, Int
 
 from sgtune.support.randomness import named_key
 
-__all__ = ["FEWEST_POINTS", "Reservoir", "evenly_spaced", "random_subset", "thin_draws", "thinning"]
+__all__ = ["FEWEST_POINTS", "Reservoir", "evenly_spaced", "random_subset", "thin_draws"]
 
 
 def thin_draws(draws: np.ndarray, thin: int) -> np.ndarray:
     """Every ``thin``-th row, but at least ten rows; a chain of fewer than ten rows is not thinned."""
-    every = thinning(len(draws), thin)
+    every = min(thin, max(1, len(draws) // 10))
     return draws[every - 1 :: every]
-
-
-def thinning(n_draws: int, thin: int) -> int:
-    """The stride through ``n_draws`` draws: ``thin``, or less if fewer than ten draws would be left."""
-    return min(thin, max(1, n_draws // 10))
 
 
 def evenly_spaced(draws: np.ndarray, at_most: int) -> np.ndarray:

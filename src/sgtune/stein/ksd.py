@@ -5,30 +5,20 @@ smallest expected value.
 """
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, PyTree
 
 from sgtune.stein.kernel import Draws, Scale, draw_matrices, imq, squared_distances
-from sgtune.stein.quadratic import N_STRETCHES, Stretches, check_stretches
-from sgtune.support.errors import InputError, check_integer, check_number
+from sgtune.stein.quadratic import N_STRETCHES, Stretches, check_stretches, mean_square
+from sgtune.support.errors import check_integer, check_number
 
-__all__ = [
-    "BLOCK",
-    "KsdEstimate",
-    "Pairs",
-    "check_block",
-    "ksd",
-    "ksd_estimate",
-    "ksd_floor",
-    "ksd_stretches",
-    "pair_blocks",
-    "stein_values",
-]
+__all__ = ["KsdEstimate", "ksd", "ksd_estimate", "ksd_floor", "ksd_stretches"]
 
 BLOCK = (1024, 2048)
-"""Rows and columns of a tile."""
+"""Rows and columns of a tile, which change memory and time, not values."""
 
 
 def ksd(
@@ -38,7 +28,6 @@ def ksd(
     seed: int = 0,
     *,
     n_draws: int | None = None,
-    block: tuple[int, int] = BLOCK,
 ) -> float:
     """KSD between the empirical distribution of the draws and the posterior whose scores these are (Eq. 3).
 
@@ -59,9 +48,9 @@ def ksd(
     autocorrelation time is longer than the spacing.
 
     The value is computed from the Gram matrices X X', S S' and X S', added up in float64; full float64 copies of X
-    and S never exist unless ``scale`` is a (D, D) factor. Memory besides the inputs is bounded by ``block``, (rows,
-    columns), for any n and D: about 0.25 GB by default. It takes 4 n^2 D floating-point operations (the
-    symmetric half of a 2n x 2n Gram matrix): a second for 500 x 79,510 on two cores, seven for 20,000 x 10.
+    and S never exist unless ``scale`` is a (D, D) factor. Memory besides the inputs is that of a tile, about 0.25 GB,
+    for any n and D. It takes 4 n^2 D floating-point operations (the symmetric half of a 2n x 2n Gram matrix): a second
+    for 500 x 79,510 on two cores, seven for 20,000 x 10.
 
     Args:
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.
@@ -70,77 +59,32 @@ def ksd(
             a (D,) array of posterior sds, or a (D, D) factor of the covariance: see `sgtune.stein.rescale`.
         seed: not used: the KSD uses no random numbers (`sgtune.stein.fssd` does).
         n_draws: at least n; None for n.
-        block: rows and columns of a tile; they change memory and time, not the value.
 
     Returns:
         The discrepancy, >= 0; infinity if a position or score is not finite.
 
     Raises:
-        InputError: shapes that differ, no draws, one-dimensional input; ``scale``, ``n_draws`` or ``block`` not
-            allowed.
+        InputError: shapes that differ, no draws, one-dimensional input; ``scale`` or ``n_draws`` not allowed.
     """
-    rows, columns = check_block(block)
-    draws = Draws.read(positions, scores, scale)
-    if draws is None:
-        return float("inf")
-    n = len(draws.positions)
-    n_draws = check_integer("n_draws", n if n_draws is None else n_draws, at_least=n)
-    total = diagonal = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for pairs in pair_blocks(draws, rows, columns):
-            once = _stein_sum(pairs)
-            if pairs.a == pairs.b:
-                total += once
-                diagonal += float(np.trace(pairs.ss) + len(pairs.ss) * pairs.dimension)
-            else:
-                total += 2.0 * once
-    if not np.isfinite(total):
-        return float("inf")
-    if n_draws == n:
-        return float(np.sqrt(max(total, 0.0)) / n)
-    elsewhere = max(0.0, (total - diagonal) / (n * (n - 1))) if n > 1 else diagonal
-    return float(np.sqrt(elsewhere + (diagonal / n - elsewhere) / n_draws))
+    n = len(draw_matrices(positions, scores)[0])
+    sums = ksd_stretches(positions, scores, np.zeros(n, np.int64), scale)
+    return float(np.sqrt(mean_square(sums, n if n_draws is None else n_draws)))
 
 
-def check_block(block: tuple[int, int]) -> tuple[int, int]:
-    """``block`` if it is two positive integers, or an `InputError`."""
-    if not (isinstance(block, tuple) and len(block) == 2):
-        raise InputError(f"block: {block!r} is not allowed; it must be (rows, columns)")
-    rows, columns = (check_integer("block", size, at_least=1) for size in block)
-    return rows, columns
-
-
-class Pairs(NamedTuple):
-    """The pairs of the draws ``a`` with the draws ``b``, and the terms of k_pi for them.
-
-    ``ss``: s_x's_y; ``crossed``: x's_y + s_x'y; ``squares``: |x - y|^2; ``slopes_a`` and ``slopes_b``: x's_x.
-    """
-
-    a: slice
-    b: slice
-    ss: Float[np.ndarray, "a b"]
-    crossed: Float[np.ndarray, "a b"]
-    squares: Float[np.ndarray, "a b"]
-    slopes_a: Float[np.ndarray, " a"]
-    slopes_b: Float[np.ndarray, " b"]
-    dimension: int
-
-
-def pair_blocks(draws: Draws, rows: int, columns: int) -> Iterator[Pairs]:
-    """The blocks on the diagonal, then those above it; k_pi is symmetric, so those below it have the same values."""
+def _stein_blocks(draws: Draws) -> Iterator[tuple[slice, slice, Float[np.ndarray, "a b"]]]:
+    """k_pi of the draws a with the draws b, for the blocks on the diagonal, then those above it; it is symmetric."""
     n, dimension = draws.positions.shape
+    rows, columns = BLOCK
     blocks = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
     norms, slopes = np.empty(n), np.empty(n)
-    for a in blocks:
-        xx, ss, xs, sx = _grams(draws, a, a, columns)
-        norms[a], slopes[a] = np.diagonal(xx), np.diagonal(xs)
-        squares = squared_distances(norms[a], norms[a], xx)
-        yield Pairs(a, a, ss, xs + sx, squares, slopes[a], slopes[a], dimension)
-    for index, a in enumerate(blocks):
-        for b in blocks[index + 1 :]:
-            xx, ss, xs, sx = _grams(draws, a, b, columns)
-            squares = squared_distances(norms[a], norms[b], xx)
-            yield Pairs(a, b, ss, xs + sx, squares, slopes[a], slopes[b], dimension)
+    for a, b in [*zip(blocks, blocks, strict=True), *combinations(blocks, 2)]:
+        xx, ss, xs, sx = _grams(draws, a, b, columns)
+        if a == b:
+            norms[a], slopes[a] = np.diagonal(xx), np.diagonal(xs)
+        squares = squared_distances(norms[a], norms[b], xx)
+        k1, k3, k5 = imq(squares)
+        slope = slopes[a][:, None] + slopes[b] - xs - sx + dimension
+        yield a, b, ss * k1 + slope * k3 - 3.0 * squares * k5
 
 
 def _grams(draws: Draws, a: slice, b: slice, columns: int) -> tuple[Float[np.ndarray, "a b"], ...]:
@@ -158,23 +102,6 @@ def _grams(draws: Draws, a: slice, b: slice, columns: int) -> tuple[Float[np.nda
         ):
             gram += np.concatenate([x_a, s_a]) @ np.concatenate([x_b, s_b]).T
     return gram[:n_a, :n_b], gram[n_a:, n_b:], gram[:n_a, n_b:], gram[n_a:, :n_b]
-
-
-def _stein_sum(pairs: Pairs) -> float:
-    """Sum of k_pi over a block of pairs."""
-    k1, k3, k5 = imq(pairs.squares)
-    return float(
-        np.vdot(pairs.ss, k1)
-        + np.vdot(pairs.slopes_a[:, None] + pairs.slopes_b - pairs.crossed + pairs.dimension, k3)
-        - 3.0 * np.vdot(pairs.squares, k5)
-    )
-
-
-def stein_values(pairs: Pairs) -> Float[np.ndarray, "a b"]:
-    """k_pi of each pair of a block."""
-    k1, k3, k5 = imq(pairs.squares)
-    slopes = pairs.slopes_a[:, None] + pairs.slopes_b - pairs.crossed + pairs.dimension
-    return pairs.ss * k1 + slopes * k3 - 3.0 * pairs.squares * k5
 
 
 class KsdEstimate(NamedTuple):
@@ -195,7 +122,6 @@ def ksd_estimate(
     scale: Scale = "identity",
     *,
     n_draws: int | None = None,
-    block: tuple[int, int] = BLOCK,
 ) -> KsdEstimate:
     """The KSD of ``n_draws`` draws, estimated from n of them that were drawn uniformly without replacement.
 
@@ -215,7 +141,7 @@ def ksd_estimate(
     ``se`` is sqrt(var T) / (2 sqrt(T)), with T replaced by sqrt(var T) if that is larger.
 
     Args:
-        positions, scores, scale, block: as in `sgtune.stein.ksd`; memory and time are the same, too.
+        positions, scores, scale: as in `sgtune.stein.ksd`; memory and time are the same, too.
         n_draws: N, at least n; None for n.
 
     Returns:
@@ -225,7 +151,6 @@ def ksd_estimate(
     Raises:
         InputError: as `sgtune.stein.ksd`.
     """
-    rows, columns = check_block(block)
     draws = Draws.read(positions, scores, scale)
     if draws is None:
         return KsdEstimate(float("inf"), float("nan"), float("inf"))
@@ -233,11 +158,10 @@ def ksd_estimate(
     n_draws = check_integer("n_draws", n if n_draws is None else n_draws, at_least=n)
     own, sums, squares = np.empty(n), np.zeros(n), 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        for pairs in pair_blocks(draws, rows, columns):
-            a, b = pairs.a, pairs.b
+        for a, b, values in _stein_blocks(draws):
             if a == b:
-                own[a] = np.diagonal(pairs.ss) + pairs.dimension
-            values = (1 - 1 / n_draws) * stein_values(pairs) + (own[a][:, None] + own[b]) / (2 * n_draws)
+                own[a] = np.diagonal(values)
+            values = (1 - 1 / n_draws) * values + (own[a][:, None] + own[b]) / (2 * n_draws)
             if a == b:
                 np.fill_diagonal(values, 0.0)
                 squares += np.vdot(values, values)
@@ -300,13 +224,11 @@ def ksd_stretches(
     scores: PyTree,
     stretch: Int[np.ndarray, " n"],
     scale: Scale = "identity",
-    *,
-    block: tuple[int, int] = BLOCK,
 ) -> Stretches:
     """Sums over stretches of a chain of k_pi, whose mean over all pairs is KSD^2 (`sgtune.stein.ksd`).
 
     Args:
-        positions, scores, scale, block: as in `sgtune.stein.ksd`; memory and time are the same, too.
+        positions, scores, scale: as in `sgtune.stein.ksd`; memory and time are the same, too.
         stretch: of each draw (`sgtune.stein.quadratic.stretch_of`).
 
     Returns:
@@ -315,7 +237,6 @@ def ksd_stretches(
     Raises:
         InputError: as `sgtune.stein.ksd`, or for the stretches.
     """
-    rows, columns = check_block(block)
     positions, scores = draw_matrices(positions, scores)
     in_stretch = np.arange(N_STRETCHES)[:, None] == check_stretches(stretch, len(positions))
     counts, in_stretch = in_stretch.sum(axis=1), in_stretch.astype(np.float64)
@@ -324,11 +245,9 @@ def ksd_stretches(
         return Stretches(counts, np.full((N_STRETCHES, N_STRETCHES), np.inf), np.full(N_STRETCHES, np.inf))
     sums, own = np.zeros((N_STRETCHES, N_STRETCHES)), np.zeros(N_STRETCHES)
     with np.errstate(over="ignore", invalid="ignore"):
-        for pairs in pair_blocks(draws, rows, columns):
-            a, b = pairs.a, pairs.b
-            values = stein_values(pairs)
+        for a, b, values in _stein_blocks(draws):
             if a == b:
-                own += in_stretch[:, a] @ (np.diagonal(pairs.ss) + pairs.dimension)
+                own += in_stretch[:, a] @ np.diagonal(values)
                 np.fill_diagonal(values, 0.0)
             once = in_stretch[:, a] @ values @ in_stretch[:, b].T
             sums += once if a == b else once + once.T

@@ -7,9 +7,8 @@ cost of a step depends on it.
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
 
-import math
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from ctypes import c_float
 from dataclasses import dataclass, replace
 from numbers import Real
 
@@ -61,7 +60,8 @@ class Axis:
         value = check_number(
             name, number, above=self.above, at_least=self.at_least, at_most=at_most, below=self.below
         )
-        rounded = _in_float32(value)
+        # Infinity if it is too large.
+        rounded = c_float(value).value
         try:
             # The other bounds are allowed values, so rounding to one does no harm.
             check_number(name, rounded, above=self.above, below=self.below)
@@ -71,14 +71,6 @@ class Axis:
                 f"{name}: {number!r} is not allowed: in float32 it is {rounded:g}; {allowed}"
             ) from None
         return value
-
-
-def _in_float32(number: float) -> float:
-    """``number`` rounded to float32; infinity if it is too large."""
-    try:
-        return struct.unpack("f", struct.pack("f", number))[0]
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 STEP_SIZE = Axis("step_size", symbol="h", above=0, at_least=None, in_grids="log10_step_sizes")
@@ -96,34 +88,30 @@ KAPPA = Axis("kappa", 0.0, at_most=1)
 """Weight of the newest minibatch in a running average; 0: 1/t in step t."""
 
 
-def _step_size(numbers: Mapping[str, float]) -> float:
-    return numbers[STEP_SIZE.name]
-
-
-def _noise_sd(numbers: Mapping[str, float]) -> float:
-    """Step size and noise sd have the unit of a position; the bias of AdamMCMC vanishes as their ratio does."""
-    return 10 * numbers[STEP_SIZE.name]
-
-
-def _momentum_noise(numbers: Mapping[str, float]) -> float:
-    """With it the stationary sd of the first moment, rho / sqrt(1 - b1^2), is 1 / s, in the unit of a gradient."""
-    return (1 - numbers[B1.name] ** 2) ** 0.5 / numbers[NOISE_SD.name]
-
-
-def _second_moment_noise(numbers: Mapping[str, float]) -> float:
-    """With it the stationary sd of the second moment is 1 / s^2, in the unit of a squared gradient."""
-    return (1 - numbers[B2.name] ** 2) ** 0.5 / numbers[NOISE_SD.name] ** 2
-
-
 # Of MALA and AdamMCMC (Bieringer et al. 2023). The step size of AdamMCMC is the paper's gamma; MALA's is s^2/2.
-DRIFT = Axis("drift", _step_size, symbol="gamma", above=0, at_least=None)
-NOISE_SD = Axis("noise_sd", _noise_sd, symbol="s", above=0, at_least=None)
+DRIFT = Axis("drift", lambda numbers: numbers["step_size"], symbol="gamma", above=0, at_least=None)
+# Step size and noise sd have the unit of a position; the bias of AdamMCMC vanishes as their ratio does.
+NOISE_SD = Axis("noise_sd", lambda numbers: 10 * numbers["step_size"], symbol="s", above=0, at_least=None)
 DIRECTIONAL_NOISE = Axis("directional_noise", 1.0, symbol="s_d")
 B1 = Axis("b1", 0.9, below=1)
 B2 = Axis("b2", 0.999, below=1)
 EPS = Axis("eps", 1e-8, symbol="delta", above=0, at_least=None)
-MOMENTUM_NOISE = Axis("momentum_noise", _momentum_noise, symbol="rho1", above=0, at_least=None)
-SECOND_MOMENT_NOISE = Axis("second_moment_noise", _second_moment_noise, symbol="rho2", above=0, at_least=None)
+# With these the stationary sd of the first moment, rho / sqrt(1 - b1^2), is 1 / s, in the unit of a gradient, and
+# that of the second is 1 / s^2.
+MOMENTUM_NOISE = Axis(
+    "momentum_noise",
+    lambda numbers: (1 - numbers["b1"] ** 2) ** 0.5 / numbers["noise_sd"],
+    symbol="rho1",
+    above=0,
+    at_least=None,
+)
+SECOND_MOMENT_NOISE = Axis(
+    "second_moment_noise",
+    lambda numbers: (1 - numbers["b2"] ** 2) ** 0.5 / numbers["noise_sd"] ** 2,
+    symbol="rho2",
+    above=0,
+    at_least=None,
+)
 
 COMMON = (STEP_SIZE, BATCH_SIZE, N_LEAPFROG)
 """The axes that every record has a place for, empty for samplers that lack them; further axes follow them."""

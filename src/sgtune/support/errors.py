@@ -1,6 +1,6 @@
 """Errors that users see: one line that names the argument, the value, and what is allowed."""
 
-import math
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
@@ -41,7 +41,9 @@ def check_number(
     """``value`` as a finite float within the bounds, or an `InputError`."""
     known = ((">", above, gt), (">=", at_least, ge), ("<=", at_most, le), ("<", below, lt))
     bounds = [(sign, bound, holds) for sign, bound, holds in known if bound is not None]
-    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    # An integer may be too large for a float.
+    is_number = is_number and -sys.float_info.max <= value <= sys.float_info.max
     if not is_number or not all(holds(value, bound) for _, bound, holds in bounds):
         allowed = " and ".join(f"{sign} {bound:g}" for sign, bound, _ in bounds)
         raise InputError(

@@ -148,11 +148,7 @@ def stationary_variances(sampler: str, arm: Arm, directions: Directions) -> Floa
     Raises:
         InputError: the sampler's recursion is not known, or as `check_directions`.
     """
-    return _stationary(check_known(sampler), arm, check_directions(directions))
-
-
-def _stationary(sampler: str, arm: Arm, directions: Directions) -> Float[np.ndarray, " d"]:
-    variances = _spread(sampler, arm, directions, None)[2]
+    variances = _spread(check_known(sampler), arm, check_directions(directions), None)[2]
     return variances if np.isfinite(variances).all() else np.full_like(variances, np.inf)
 
 
@@ -175,7 +171,7 @@ def _run(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """E and Var of sd_hat^2 / sd^2, and the phi of the recursion."""
     infinite = np.full_like(directions.curvature, np.inf)
-    if not np.isfinite(_stationary(sampler, arm, directions)).all():
+    if not np.isfinite(stationary_variances(sampler, arm, directions)).all():
         return infinite, infinite, infinite
     recursion, _, spread = _spread(sampler, arm, directions, n_steps)
     mean, variance = recursion.run(n_steps)

@@ -1,6 +1,6 @@
 """The grids of arms that tuners choose from (paper App. B.1.2, B.1.3): products of named axes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from math import log10
 
@@ -138,18 +138,9 @@ def check_names(hyperparameters: Iterable[str]) -> None:
         check_choice("hyperparameters", name, {axis.name for axis in axes if axis.name == axis.in_grids})
 
 
-def _from_log10(value: float, n_data: int) -> float:
-    return float(10.0 ** check_number(STEP_SIZE.in_grids, value, at_most=LARGEST, at_least=SMALLEST))
-
-
-SPELLED: dict[str, Callable[[float, int], float | int]] = {
-    STEP_SIZE.name: _from_log10,
-    BATCH_SIZE.name: batch_size_of,
-}
-"""Axes whose grid values are not the numbers themselves: ``(value, n_data) -> number``."""
-
-
 def _number(axis: Axis, value: float, n_data: int) -> float | int:
-    return (
-        SPELLED[axis.name](value, n_data) if axis.name in SPELLED else axis.check(value, name=axis.in_grids)
-    )
+    if axis.name == BATCH_SIZE.name:
+        return batch_size_of(value, n_data)
+    if axis.name == STEP_SIZE.name:
+        return float(10.0 ** check_number(axis.in_grids, value, at_most=LARGEST, at_least=SMALLEST))
+    return axis.check(value, name=axis.in_grids)

@@ -63,8 +63,9 @@ def fresh_scores(
     return scores, len(draws) * batch_size * evaluations
 
 
-Foresight = Callable[[ArmDraws, Float[np.ndarray, "n d"], Int[np.ndarray, " n"]], float]
-"""``(arm, scores, stretch) -> the squared discrepancy that the arm is expected to have at the horizon``."""
+Foresight = Callable[[Model, str, ArmDraws, Float[np.ndarray, "n d"], Int[np.ndarray, " n"]], float]
+"""``(model, target, arm, scores, stretch) -> the squared discrepancy that the arm is expected to have at the
+horizon``."""
 
 
 def _scale(model: Model, target: str) -> np.ndarray:
@@ -72,24 +73,15 @@ def _scale(model: Model, target: str) -> np.ndarray:
     return laplace_factor(model) if target == "marginals" else laplace_scale(model)
 
 
-def _virial(model: Model, target: str) -> Foresight:
-    scale, centre = _scale(model, target), flatten(map_position(model))
-
-    def foresee(arm, scores, stretch):
-        sums = virial_sums(arm.points, scores, stretch, scale, centre=centre, target=target)
-        return virial_score(sums, arm.n_draws, arm.share)
-
-    return foresee
+def _virial(model, target, arm, scores, stretch):
+    centre = flatten(map_position(model))
+    sums = virial_sums(arm.points, scores, stretch, _scale(model, target), centre=centre, target=target)
+    return virial_score(sums, arm.n_draws, arm.share)
 
 
-def _moments(model: Model, target: str) -> Foresight:
-    scale, of_sds = _scale(model, target), _virial(model, target)
-
-    def foresee(arm, scores, stretch):
-        of_means = mean_error(arm.points, stretch, scale, n_draws=arm.n_draws, target=target)
-        return of_sds(arm, scores, stretch) + of_means * _share_of_means(arm)
-
-    return foresee
+def _moments(model, target, arm, scores, stretch):
+    of_means = mean_error(arm.points, stretch, _scale(model, target), n_draws=arm.n_draws, target=target)
+    return _virial(model, target, arm, scores, stretch) + of_means * _share_of_means(arm)
 
 
 def _share_of_means(arm: ArmDraws) -> float:
@@ -129,33 +121,29 @@ def block_errors(model: Model, arm: ArmDraws, scores: Float[np.ndarray, "n d"]) 
     return errors
 
 
-def _psd(model: Model, target: str) -> Foresight:
-    scale, centre = _scale(model, target), flatten(map_position(model))
+def _psd(model, target, arm, scores, stretch):
     # Without common modes: the noise of a single mode's moment would dominate the mean over many coordinates.
-    blocks = [1] * model.dimension
-
-    def foresee(arm, scores, stretch):
-        sums = psd_stretches(arm.points, scores, stretch, scale, centre=centre, target=target, blocks=blocks)
-        return horizon_score(sums, arm.n_draws, arm.share)
-
-    return foresee
+    options = {"centre": flatten(map_position(model)), "target": target, "blocks": [1] * model.dimension}
+    sums = psd_stretches(arm.points, scores, stretch, _scale(model, target), **options)
+    return horizon_score(sums, arm.n_draws, arm.share)
 
 
-def _ksd(model: Model, target: str) -> Foresight:
+def _ksd(model, target, arm, scores, stretch):
     scale = laplace_scale(model) * model.dimension**0.5
-
-    def foresee(arm, scores, stretch):
-        return horizon_score(ksd_stretches(arm.points, scores, stretch, scale), arm.n_draws, arm.share)
-
-    return foresee
+    return horizon_score(ksd_stretches(arm.points, scores, stretch, scale), arm.n_draws, arm.share)
 
 
-def _by_dimension(model: Model, target: str) -> Foresight:
-    return (_virial if model.dimension <= LARGE_DIMENSION else _moments)(model, target)
+def _by_dimension(model, *arguments):
+    return (_virial if model.dimension <= LARGE_DIMENSION else _moments)(model, *arguments)
 
 
-FORESIGHT = {"by dimension": _by_dimension, "virial": _virial, "moments": _moments, "psd": _psd, "ksd": _ksd}
-"""By name: ``(model, target) -> Foresight``."""
+FORESIGHT: dict[str, Foresight] = {
+    "by dimension": _by_dimension,
+    "virial": _virial,
+    "moments": _moments,
+    "psd": _psd,
+    "ksd": _ksd,
+}
 
 
 def horizon_metric(
@@ -171,13 +159,12 @@ def horizon_metric(
 
     def judge(model: Model, arms: list[ArmDraws]) -> Judgement:
         began = perf_counter()
-        in_model = FORESIGHT[discrepancy](model, target)
 
         def foresee(arm, scores, stretch):
             if target == "marginals":
                 points, scores = of_parameters(model, arm.points, scores)
                 arm = arm._replace(points=points)
-            return in_model(arm, scores, stretch)
+            return FORESIGHT[discrepancy](model, target, arm, scores, stretch)
 
         places = np.cumsum([0] + [len(arm.points) if arm.usable else 0 for arm in arms])
         stacked = np.empty((places[-1], model.dimension), np.float32)
@@ -211,7 +198,7 @@ def horizon_metric(
 
 
 def _value(
-    arm: ArmDraws, scores: Float[np.ndarray, "n d"], foresee: Foresight, centre: Float[np.ndarray, " d"]
+    arm: ArmDraws, scores: Float[np.ndarray, "n d"], foresee: Callable, centre: Float[np.ndarray, " d"]
 ) -> tuple[float, str]:
     """An arm's value, and the reason if it has none."""
     if not arm.usable or not np.isfinite(scores).all():

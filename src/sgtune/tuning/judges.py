@@ -14,7 +14,6 @@ from sgtune import metrics
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.model.positions import in_own_coordinates
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import subset_rows, subset_scores
 from sgtune.stein import DISCREPANCIES
@@ -129,12 +128,14 @@ def predictive_metric(name: str | dict[str, str]) -> Metric:
     def judge(model: Model, arms: list[ArmDraws]) -> Judgement:
         began = perf_counter()
         loss = metrics.PREDICTIVE[name if isinstance(name, str) else name[model.task]].loss
-        values = [
-            loss(metrics.mean_prediction(*in_own_coordinates(model, arm.points)), model.test_data["targets"])
-            if arm.usable
-            else np.inf
-            for arm in arms
-        ]
+        own, z = model.original or model, model.preconditioner
+
+        def value(draws):
+            return loss(
+                metrics.mean_prediction(own, z.positions(draws) if z else draws), own.test_data["targets"]
+            )
+
+        values = [value(arm.points) if arm.usable else np.inf for arm in arms]
         return Judgement([float(value) for value in values], 0.0, running_seconds(began, perf_counter()), 0)
 
     return judge
@@ -221,7 +222,7 @@ def acceptance(optimum: float | None = None) -> Judge:
         for arm in arms:
             best = resolve_sampler(arm.sampler)[0].optimal_acceptance if optimum is None else optimum
             rate = arm.statistics["mean_acceptance_probability"]
-            values.append(abs(rate - best) if np.isfinite(rate) else np.inf)
+            values.append(abs(rate - best) if arm.usable and np.isfinite(rate) else np.inf)
         return Judgement(values, 0.0, running_seconds(began, perf_counter()), 0)
 
     return Judge(lambda seed: judge, points=1, needs_test=True)

@@ -346,7 +346,9 @@ class Race:
             began = ended
             spent = {name: seconds - before[name] for name, seconds in self.seconds.items()}
             self.rung_seconds.append({"rung": number + 1, **spent})
-            order = rank_arms(judgement.values, [self._tie_break(racer) for racer in running])
+            # Arms of one value, or without any, are in the order of their step sizes, then of their cost.
+            ties = [(racer.arm.step_size, self.terms_per_step[racer.arm]) for racer in running]
+            order = rank_arms(judgement.values, ties)
             survivors = [running[i] for i in order[: rung.n_survivors]]
             if number == 0:
                 n_short = sum(racer.ran > racer.spent for racer in running if racer.steps <= FEWEST_STEPS)
@@ -397,14 +399,6 @@ class Race:
         when_stuck = resolve_sampler(self.sampler)[0].when_stuck
         self.warnings += remarks_on_acceptance(self.sampler, when_stuck, winner.statistics, winner.arm)
         return winner
-
-    def value_of(self, racer: Racer) -> float:
-        """The value of a racer of the last rung; infinite for others."""
-        return self.values.get(racer.index, float("inf"))
-
-    def blocks_of(self, racer: Racer) -> Mapping[str, float]:
-        """Errors of the position's blocks by name, of a racer of the last rung; none where the judge knows none."""
-        return self.blocks[racer.index]() if racer.index in self.blocks else {}
 
     def ensemble_of(self, racer: Racer) -> Lockstep | None:
         """The chain of a racer of the last rung, alone or beside copies (`_pilot_width`); None for others."""
@@ -466,7 +460,9 @@ class Race:
     def _advance_groups(self, amount: float) -> None:
         """Advance all ensembles, by the calibrated clock up to `MOST_THREADS` at a time: their draws do not depend on
         each other. After an error or Ctrl-C the others stop after their current call of the program."""
-        most, stop = self._most_kept(), Event()
+        width, stop = sum(ensemble.width for ensemble, _, _ in self.groups), Event()
+        # Draws that an arm may keep until the end of the rung.
+        most = max(10, KEPT_BYTES // (4 * self.model.dimension * width))
 
         def advance(group):
             return self._advance(*group, amount, most, stop)
@@ -544,12 +540,3 @@ class Race:
     def overrun(self) -> float:
         """The amount that arms spent beyond their budgets, because ten steps cost more than the budget."""
         return sum(max(0.0, racer.ran - racer.spent) for racer in self.racers)
-
-    def _tie_break(self, racer: Racer) -> tuple:
-        """The order of arms of one value, or without any: by step size, then by cost per step."""
-        return (racer.arm.step_size, self.terms_per_step[racer.arm])
-
-    def _most_kept(self) -> int:
-        """Draws that an arm may keep until the end of the rung."""
-        width = sum(ensemble.width for ensemble, _, _ in self.groups)
-        return max(10, KEPT_BYTES // (4 * self.model.dimension * width))

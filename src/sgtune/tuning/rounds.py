@@ -10,6 +10,7 @@ noise and a large step inflate the spread of draws, but hardly their mean Hessia
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from time import perf_counter
 from typing import NamedTuple
 
@@ -125,9 +126,15 @@ class Ledger:
         }
 
 
-@dataclass(frozen=True)
+@dataclass
 class Races:
-    """What all races of a call of `tune` share."""
+    """What all races of a call of `tune` share.
+
+    Attributes:
+        ledger: has all that races spend.
+        is_fitted: whether the grid is one that moves.
+        longest: the budget of all races together.
+    """
 
     model: Model
     sampler: str
@@ -139,6 +146,9 @@ class Races:
     replicate: int
     n_starts: int
     report: Callable[[str], None]
+    ledger: Ledger
+    is_fitted: bool
+    longest: float = np.inf
 
     @property
     def raced_model(self) -> Model:
@@ -188,61 +198,51 @@ class Races:
             return self.cost.lookup(*shape_of(self.sampler, arm))
         return 1 if self.budget.steps is not None else data_terms(self.model, self.sampler, arm)
 
+    def planned(self, arm: Arm) -> int:
+        """The steps that the horizon, in the budget's currency, buys."""
+        return int(self.horizon.amount / self.price(arm))
+
     def race(
-        self,
-        arms: list[Arm],
-        preconditioner: Preconditioner | None,
-        number: int,
-        is_fitted: bool,
-        ledger: Ledger,
-        longest: float,
-        has_pilot: bool = False,
+        self, arms: list[Arm], preconditioner: Preconditioner | None, number: int, has_pilot: bool = False
     ) -> tuple[Race, Racer, list[Arm]]:
-        """The race of round ``number``, its winner and its arms; all that it spends is in the ledger.
+        """The race of round ``number``, its winner and its arms.
 
         Where all arms of a rung leave the posterior, and the grid is a fitted one, it moves down two decades, at most
-        twice. What races spend adds up to at most ``longest``: a race for which less is left has a smaller R.
+        twice. A race for which less than its budget is left of ``longest`` has a smaller R.
 
         Raises:
             AllDivergedError: no arm has a finite value.
         """
-        power = resolve_sampler(self.sampler)[0].step_size_power
-        for moved in range(MOST_MOVES + 1):
-            left = longest - ledger.nominal
-            race = self._prepared(arms, preconditioner, number, min(1.0, left / self.total(arms)), has_pilot)
+        factor = DOWN ** (1 / resolve_sampler(self.sampler)[0].step_size_power)
+        for moved in count():
+            share = min(1.0, (self.longest - self.ledger.nominal) / self.total(arms))
+            race, winner, failed = self._prepared(arms, preconditioner, number, share, has_pilot), None, None
             (unit,) = self.budget.given()
             try:
                 with progress_bar(f"race {number} of {self.sampler}", race.schedule.total, unit) as race.done:
                     winner = race.run()
-            except AllDivergedError:
-                ledger.add(race)
-                if not self._goes_down(arms, is_fitted, moved, ledger, longest):
-                    raise
-            else:
-                ledger.add(race)
-                if not (race.fell_back and self._goes_down(arms, is_fitted, moved, ledger, longest)):
-                    return race, winner, arms
-            factor = DOWN ** (1 / power)
-            ledger.warnings.append(
+            except AllDivergedError as error:
+                failed = error
+            self.ledger.add(race)
+            all_left = failed is not None or race.fell_back
+            if not (all_left and self.is_fitted and moved < MOST_MOVES and self.has_budget(arms)):
+                if failed is not None:
+                    raise failed
+                return race, winner, arms
+            self.ledger.warnings.append(
                 f"grid: all arms of a rung left the posterior; the {len(arms)} arms run again with {factor:g} times "
                 "their step sizes"
             )
-            self.report(ledger.warnings[-1])
+            self.report(self.ledger.warnings[-1])
             arms = [shrunk(arm, factor) for arm in arms]
-        raise AssertionError("the last race returns or raises")
 
     def total(self, arms: list[Arm]) -> float:
         """T, the budget of a race of ``arms``."""
         return self.tuner.schedule(len(arms), self.budget.amount).total
 
-    def has_budget(self, arms: list[Arm], ledger: Ledger, longest: float) -> bool:
+    def has_budget(self, arms: list[Arm]) -> bool:
         """Whether ``longest`` leaves another race of ``arms`` at least `LEAST_SHARE` of its budget."""
-        return ledger.nominal + LEAST_SHARE * self.total(arms) <= longest * (1 + 1e-9)
-
-    def _goes_down(
-        self, arms: list[Arm], is_fitted: bool, moved: int, ledger: Ledger, longest: float
-    ) -> bool:
-        return is_fitted and moved < MOST_MOVES and self.has_budget(arms, ledger, longest)
+        return self.ledger.nominal + LEAST_SHARE * self.total(arms) <= self.longest * (1 + 1e-9)
 
     def _prepared(
         self,
@@ -285,7 +285,7 @@ class Races:
             thin=tuner.judge.thin if tuner.thin is None else tuner.thin,
             growth=tuner.growth,
             restarts=tuner.restarts,
-            make=lambda group: Lockstep.at_mode(
+            make=lambda group: Lockstep(
                 racing,
                 self.sampler,
                 [raced(arm) for arm in group],

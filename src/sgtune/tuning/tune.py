@@ -32,7 +32,6 @@ from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.sampling.chain import FEWEST_STEPS, Chain, Chains, sample
 from sgtune.sampling.diagnosis import check_run
-from sgtune.sampling.lockstep import data_terms
 from sgtune.support.axes import COMMON, STEP_SIZE, Arm
 from sgtune.support.errors import DataError, InputError, check_choice, check_integer, check_number
 from sgtune.support.files import read_record, write_record
@@ -59,18 +58,8 @@ if TYPE_CHECKING:
 __all__ = ["TuningResult", "tune"]
 
 SAVED = (
-    *(
-        "model",
-        "sampler",
-        "tuner",
-        "n_data",
-        "rows",
-        "rung_seconds",
-        "seconds",
-        "steps",
-        "gradient_evaluations",
-    ),
-    *("warnings", "pilots", "forecast", "searched"),
+    *("model", "sampler", "tuner", "n_data", "rows", "rung_seconds", "seconds", "steps"),
+    *("gradient_evaluations", "warnings", "pilots", "forecast", "searched"),
 )
 """What a file of a result has as it is."""
 
@@ -243,20 +232,9 @@ class TuningResult:
 
     def to_dict(self) -> dict:
         """As plain types, for JSON."""
-        return {
-            "model": self.model,
-            "sampler": self.sampler,
-            "tuner": self.tuner,
-            "n_data": self.n_data,
-            "best": None if self.best is None else self.best.to_record(),
-            "rungs": self.rows,
-            "rung_seconds": self.rung_seconds,
-            "seconds": self.seconds,
-            "steps": self.steps,
-            "gradient_evaluations": self.gradient_evaluations,
-            "warnings": self.warnings,
-            "pilots": self.pilots,
-        }
+        record = {name: getattr(self, name) for name in SAVED if name not in ("rows", "forecast", "searched")}
+        best = None if self.best is None else self.best.to_record()
+        return {**record, "best": best, "rungs": self.rows}
 
 
 def _named(tuner: str | Tuner) -> tuple[str, Tuner]:
@@ -397,7 +375,7 @@ def tune(
     is_rule = tuner.judge is None and tuner.choose is None
     if is_rule and budget is None:
         # A rule needs none; what it plans for is up to the caller.
-        budget = horizon
+        budget = None if horizon is None else check_budget(horizon, "horizon")
     has_budget = not is_rule or budget is not None
     budget = check_budget(tuner.default if budget is None else budget)
     if has_budget:
@@ -416,25 +394,17 @@ def tune(
     if not resolve_sampler(sampler)[0].needs_all_data:
         remarks = [*tuner.remarks(model.n_data), *remarks]
 
-    def result(best: Arm | None, **found: object) -> TuningResult:
+    def result(best: Arm | None, forecast: float | None = None) -> TuningResult:
         if best is not None and preconditioner is not None:
             best = Arm(**best, preconditioner=preconditioner)
-        seconds = ledger.all_seconds(budget.seconds is not None and tuner.judge is not None)
-        found = {
-            "rows": ledger.rows,
-            "rung_seconds": ledger.rung_seconds,
-            "steps": ledger.steps,
-            "gradient_evaluations": ledger.gradient_evaluations,
-            "warnings": ledger.warnings,
-            "pilots": ledger.pilots,
-            **found,
-        }
+        found = ("rows", "rung_seconds", "steps", "gradient_evaluations", "warnings", "pilots")
         return TuningResult(
             *(model.name, sampler, name, model.n_data, best),
-            seconds=seconds,
+            **{each: getattr(ledger, each) for each in found},
+            seconds=ledger.all_seconds(budget.seconds is not None and tuner.judge is not None),
             plan=(model, horizon),
+            forecast=forecast,
             searched=searched,
-            **found,
         )
 
     is_fitted = tuner.grid.log10_step_sizes is None and not is_rule
@@ -455,18 +425,20 @@ def tune(
             cost = calibrate_cost(seen, [shape_of(sampler, arm) for arm in arms], report=report)
         for arm in arms:
             cost.lookup(*shape_of(sampler, arm))
+    races = Races(
+        *(model, sampler, tuner, budget, horizon, cost, seed, replicate, n_starts, report, ledger, is_fitted)
+    )
     if tuner.choose is not None:
-        return _chosen(seen, sampler, tuner, arms, horizon, cost, remarks, report, ledger, result)
-    races = Races(model, sampler, tuner, budget, horizon, cost, seed, replicate, n_starts, report)
+        return _chosen(races, seen, arms, remarks, result)
     every_arm = arms
     arms, left_out = races.affordable(every_arm) if is_fitted else (every_arm, [])
-    longest = MOST_ROUNDS * races.total(arms)
+    races.longest = MOST_ROUNDS * races.total(arms)
     # Those of which a winner may have the smallest or the largest step size.
     considered = first_arms = arms
     if is_fitted and preconditioner is not None and not is_plain and tuner.clock == "calibrated":
         # Theory reads all arms that could run: the best may be too dear for the first rung of a race of many.
         possible, too_dear = races.affordable(every_arm, by_last=True)
-        kept, terms = promising(seen, sampler, possible, _steps_at(horizon, seen, sampler, possible, cost))
+        kept, terms = promising(seen, sampler, possible, [races.planned(arm) for arm in possible])
         ledger.gradient_evaluations += terms
         if len(kept) < len(possible):
             considered = possible
@@ -486,9 +458,7 @@ def tune(
         try:
             has_pilot = most > 1 and preconditioner is not None
             started = arms
-            race, winner, arms = races.race(
-                arms, preconditioner, number, is_fitted, ledger, longest, has_pilot
-            )
+            race, winner, arms = races.race(arms, preconditioner, number, has_pilot)
             # A grid that moved down has other ends.
             considered = considered if arms is started else arms
         except AllDivergedError as error:
@@ -525,7 +495,7 @@ def tune(
         is_unstable = pilot.attempts > 1 or not pilot.stays
         smaller = [arm for arm in arms if arm.step_size < best.step_size]
         following = first_arms if misleads else smaller
-        is_affordable = number < most and races.has_budget(following or arms, ledger, longest)
+        is_affordable = number < most and races.has_budget(following or arms)
         goes_on = is_affordable and (misleads or (is_unstable and bool(smaller)))
         ledger.pilots.append(
             {
@@ -554,11 +524,12 @@ def tune(
             considered = first_arms
         arms = following
     # A pilot that stayed with a smaller step size only has chosen an arm that no race has judged.
-    forecast = race.value_of(winner) if tuner.judge.in_sds and best == winner.arm else np.inf
+    in_sds = tuner.judge.in_sds and best == winner.arm
+    forecast = race.values.get(winner.index, np.inf) if in_sds else np.inf
     ledger.warnings += _doubts(sampler, considered, best, forecast if np.isfinite(forecast) else None)
     if np.isfinite(forecast):
-        ledger.warnings += _doubts_of_blocks(forecast, race.blocks_of(winner))
-    return result(best, forecast=forecast if np.isfinite(forecast) else None)
+        ledger.warnings += _doubts_of_blocks(forecast, race.blocks.get(winner.index, dict)())
+    return result(best, forecast if np.isfinite(forecast) else None)
 
 
 def _doubts_of_blocks(forecast: float, blocks: Mapping[str, float]) -> list[str]:
@@ -665,60 +636,35 @@ def _doubts(sampler: str, arms: Sequence[Arm], best: Arm, forecast: float | None
     return doubts
 
 
-def _steps_at(
-    horizon: Budget, model: Model, sampler: str, arms: list[Arm], cost: CostTable | None
-) -> list[int]:
-    """The steps that ``horizon`` buys for each arm."""
-    return [
-        horizon.steps_for(
-            horizon.amount,
-            seconds_per_step=None if horizon.seconds is None else cost.lookup(*shape_of(sampler, arm)),
-            gradients_per_step=data_terms(model, sampler, arm),
-        )
-        for arm in arms
-    ]
-
-
 def _chosen(
+    races: Races,
     model: Model,
-    sampler: str,
-    tuner: Tuner,
     arms: list[Arm],
-    horizon: Budget,
-    cost: CostTable | None,
     remarks: list[str],
-    report: Callable[[str], None],
-    ledger: Ledger,
     result: Callable[..., TuningResult],
 ) -> TuningResult:
-    """The decision of a tuner that runs no arm, from the steps that ``horizon`` buys for each.
+    """The decision of a tuner that runs no arm, on ``model`` in its coordinates.
 
     Raises:
         AllDivergedError: no arm is stable.
     """
-    n_steps = _steps_at(horizon, model, sampler, arms, cost)
-    asked = perf_counter()
-    choice = tuner.choose(model, sampler, arms, n_steps, report)
-    ledger.gradient_evaluations += choice.evaluations
+    ledger, n_steps, asked = races.ledger, [races.planned(arm) for arm in arms], perf_counter()
+    choice = races.tuner.choose(model, races.sampler, arms, n_steps, races.report)
     ended = perf_counter()
     compilation = compile_seconds(asked, ended)
+    ledger.gradient_evaluations += choice.evaluations
     ledger.seconds["discrepancy"] += ended - asked - compilation
-    doubts, forecast = [], None
-    if choice.best is not None:
-        forecast = choice.rows[choice.best]["discrepancy"] if choice.rows else None
-        doubts = _doubts(sampler, arms, arms[choice.best], forecast)
-    found = result(
-        None if choice.best is None else arms[choice.best],
-        rows=choice.rows,
-        rung_seconds=[{"rung": 1, **ledger.seconds, "compilation": compilation}],
-        warnings=[*remarks, *choice.warnings, *doubts],
-        forecast=forecast,
-    )
-    if found.best is None:
+    ledger.rows = choice.rows
+    ledger.rung_seconds = [{"rung": 1, **ledger.seconds, "compilation": compilation}]
+    ledger.warnings = [*remarks, *choice.warnings]
+    if choice.best is None:
         error = AllDivergedError(
-            f"step_size: all {len(arms)} arms of {sampler} are unstable by the theory; the smallest step size tried is "
-            f"{min(arm.step_size for arm in arms):.3g}: try smaller ones"
+            f"step_size: all {len(arms)} arms of {races.sampler} are unstable by the theory; the smallest step size "
+            f"tried is {min(arm.step_size for arm in arms):.3g}: try smaller ones"
         )
-        error.result = found
+        error.result = result(None)
         raise error
-    return found
+    best = arms[choice.best]
+    forecast = choice.rows[choice.best]["discrepancy"] if choice.rows else None
+    ledger.warnings += _doubts(races.sampler, arms, best, forecast)
+    return result(best, forecast)

@@ -123,7 +123,7 @@ def draws_of(model, sampler, frictions, batch_size, start, n_steps, *, step_size
     """Draws of a chain of each (h, A), (n_steps, chains, D), by the library alone."""
     cells = product(step_sizes, frictions)
     arms = [Arm(step_size=h, batch_size=batch_size, friction=friction) for h, friction in cells]
-    chains = Lockstep.at_mode(model, sampler, arms, position=start, **options)
+    chains = Lockstep(model, sampler, arms, position=start, **options)
     return chains.advance(n_steps).astype(float)
 
 

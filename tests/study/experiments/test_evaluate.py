@@ -134,7 +134,7 @@ def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
     streams = [f"{of} {i}" for of in ("evaluation", "race") for i in (0, 1)]
     own, minibatches = {}, set()
     for stream in streams:
-        ensemble = Lockstep.at_mode(model, "sgld", [arm], seed=0, replicate=stream)
+        ensemble = Lockstep(model, "sgld", [arm], seed=0, replicate=stream)
         minibatches.add(tuple(jax.random.key_data(ensemble.minibatch_key).tolist()))
         draws = ensemble.advance(100)[:, 0]
         own[stream] = metrics.reference_errors(model, draws, reference)["relative_sd_error"]

@@ -85,7 +85,7 @@ def test_expected_errors_are_those_of_chains():
     known, arm = ladder.gaussian("rotated", DIMENSION), Arm(1e-4, 100, 5)
     expected = ladder.expected_of(known, "sghmc-cv", [arm], seconds=0.02)[arm]
     copies = [Arm(**{**arm, "step_size": arm.step_size * (1 + 1e-9 * i)}) for i in range(24)]
-    chains = Lockstep.at_mode(ladder.ladder_model(known), "sghmc-cv", copies, replicate="chains")
+    chains = Lockstep(ladder.ladder_model(known), "sghmc-cv", copies, replicate="chains")
     draws = chains.advance(expected.steps)
     squares = np.array([ladder.xi_along(known, draws[:, place]) ** 2 for place in range(24)])
     assert abs(squares.mean() - expected.error**2) < 4 * squares.std(ddof=1) / np.sqrt(24)

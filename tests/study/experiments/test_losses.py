@@ -61,7 +61,7 @@ def test_losses_are_those_of_all_draws_and_of_predictions_evenly_spaced(
         together = [other for other in arms if other.batch_size == arm.batch_size]
         for seconds, row in zip((0.1, 0.15), rows, strict=True):
             n_steps = round(seconds / (1e-3 if arm.batch_size == 40 else 2e-3))
-            ensemble = Lockstep.at_mode(model, "sgld", together, replicate="a")
+            ensemble = Lockstep(model, "sgld", together, replicate="a")
             draws = ensemble.advance(n_steps)[:, together.index(arm)]
             errors = metrics.reference_errors(model, draws, losses.reference)
             assert (row["steps"], row["diverged"]) == (n_steps, False)
@@ -117,7 +117,7 @@ def test_an_oracle_judges_by_the_true_loss_of_its_own_draws(model, losses):
     tuner = Halving(judge=losses.judge("xi_white"), grid=Grid((-3, -4, -5), (0.1,)), thin=1, pruning_rate=100)
     task, budget = Task(model, "sgld", cost=COST, seed=7), Budget(steps=30)
     for i in range(4):
-        draws = Lockstep.at_mode(model, "sgld", arms, seed=7, replicate=f"race {i}").advance(30)
+        draws = Lockstep(model, "sgld", arms, seed=7, replicate=f"race {i}").advance(30)
         errors = [metrics.reference_errors(model, draws[:, place], losses.reference) for place in range(3)]
         best = raced_arm(task, tuner=tuner, budget=budget, replicate=i)
         smallest = int(np.argmin([error["xi_white"] for error in errors]))

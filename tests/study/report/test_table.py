@@ -13,7 +13,6 @@ from sgtune.study.report.table import (
     Cell,
     format_number,
     frame_of,
-    lay_out,
     read_frame,
     to_html,
     to_markdown,
@@ -79,32 +78,6 @@ CELLS = [
 ABOUT = Artifact((), "T & U", rows=("tuner",), columns=("sampler", "detail"), stub={"tuner": "Who"})
 
 
-def test_columns_of_two_levels_stand_in_the_order_of_print():
-    frame = frame_of(CELLS)
-    table = lay_out(frame, ABOUT)
-    assert list(table.columns) == [("SGLD", "ours"), ("SGLD", "paper"), ("SGNHT", "ours")]
-    assert (list(table.index.names), list(table.index)) == (["Who"], [("MAMBA-KSD",), ("Grid †",)])
-    assert table.fillna(-1).to_numpy().tolist() == [[-1, -1, 3], [1, 2, 0]]
-    # The model, where there are several, and names that the catalogue does not have come after those that it has.
-    several = [replace(cell, model=model) for model in ("toys", "pmf") for cell in CELLS[:1]]
-    table = lay_out(frame_of(several), ABOUT, {"toys": "Toys", "ours": "Here"})
-    assert list(table.index) == [("PMF", "Grid †"), ("Toys", "Grid †")]
-    assert list(table.columns) == [("SGNHT", "Here")]
-    with pytest.raises(ValueError, match="duplicate"):
-        lay_out(frame_of([*CELLS, CELLS[0]]), ABOUT)
-
-
-def test_parts_of_a_detail_are_fields_and_metrics_stand_in_the_order_in_which_they_come():
-    cells = [
-        Cell("", "", "", metric, value, detail=f"h = {h}, A = {a}")
-        for value, (h, a, metric) in enumerate([(9, 1, "rmse"), (9, 10, "rmse"), (10, 1, "ksd")])
-    ]
-    about = Artifact((), "", rows=("metric", "A"), columns=("h",), parts=("h", "A"))
-    table = lay_out(frame_of(cells), about)
-    assert list(table.index) == [("RMSE", "A = 1"), ("RMSE", "A = 10"), ("KSD", "A = 1")]
-    assert list(table.columns) == [("h = 9",), ("h = 10",)]
-
-
 def test_the_frame_is_the_same_read_from_its_csv_and_prints_the_same(tmp_path):
     frame = frame_of(CELLS)
     assert tuple(frame.columns) == COLUMNS
@@ -131,20 +104,3 @@ def test_markdown_and_html_have_the_best_in_bold_and_escape_what_they_print():
     assert "<footer>made &lt;here&gt;</footer>" in page
     printed = ["–", "–", "<b>4.00</b>", "2.00 ± 0.10", "a|&lt;b&gt;<br>c", "1.00"]
     assert re.findall("<td>(.*)</td>", page) == printed
-
-
-def test_a_cell_that_only_fills_a_place_in_an_old_file_leaves_no_row_but_keeps_the_order(tmp_path):
-    lines = ["l,s,t,rmse,,,,,,,,0,0,False,False,–", "l,s,t,ksd,,1,,,,,,1,1,False,False,1.00"]
-    lines += ["l,s,u,rmse,,1,,,,,,1,1,False,False,1.00"]
-    (tmp_path / "t.csv").write_text("\n".join([",".join(COLUMNS), *lines]))
-    about = Artifact((), "", rows=("tuner",), columns=("metric",))
-    table = lay_out(read_frame(tmp_path / "t.csv"), about)
-    assert list(table.columns) == [("RMSE",), ("KSD",)]
-    assert table.isna().to_numpy().tolist() == [[True, False], [False, True]]
-
-
-def test_the_notes_of_choices_have_the_tuning_runs_of_tuners_whose_choices_differ():
-    counts = {"mamba-ksd": 5, "grid": 3, "heuristic": 1}
-    cells = [replace(CELLS[0], tuner=name, sd=None, se=None, replicates=n) for name, n in counts.items()]
-    assert CAPTION.below(frame_of(cells)) == "Means of 3 to 5 replicates."
-    assert CAPTION.below(frame_of(cells[-1:])) == "Means of 1 replicates."

@@ -80,7 +80,7 @@ def _chains(
     """A chain of each (h, A), all from ``start``."""
     arms = [Arm(step_size=h, batch_size=batch_size, friction=friction) for h, friction in cells]
     options = {"position": jax.tree.map(jnp.asarray, start), "seed": task.seed, "replicate": replicate}
-    return Lockstep.at_mode(task.model, task.sampler, arms, **options)
+    return Lockstep(task.model, task.sampler, arms, **options)
 
 
 def measure_cost(

@@ -55,7 +55,7 @@ def estimate_discrepancies(task: Task, section: Mapping) -> list[dict]:
     estimates: dict[Arm, list[dict]] = {}
     # The arm of both figures runs once, with those of the first.
     for arms in (by_step, *([arm] for arm in by_batch if arm not in by_step)):
-        ensemble = Lockstep.at_mode(model, "sgld", arms, seed=task.seed, replicate="estimates")
+        ensemble = Lockstep(model, "sgld", arms, seed=task.seed, replicate="estimates")
         n_steps = max(thin, int(section["seconds"] / task.cost.lookup(*shape_of("sgld", arms[0]))))
         draws = ensemble.advance(n_steps, max(1, n_steps // max_points))
         for place, arm in enumerate(arms):

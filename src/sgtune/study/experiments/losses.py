@@ -118,7 +118,7 @@ def run_arms(
         began = perf_counter()
         n_copies = 0 if width is None or task.model.max_lockstep else width - len(group)
         filled = group + group[-1:] * n_copies
-        ensemble = Lockstep.at_mode(task.model, task.sampler, filled, seed=task.seed, replicate=replicate)
+        ensemble = Lockstep(task.model, task.sampler, filled, seed=task.seed, replicate=replicate)
         price = task.cost.lookup(*shape_of(task.sampler, group[0]))
         steps = [max(FEWEST_STEPS, int(amount / price)) for amount in seconds]
         found |= {arm: [] for arm in group}

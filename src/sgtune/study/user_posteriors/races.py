@@ -177,7 +177,7 @@ def best_arm(task: Task, truth: Truth, section: Mapping) -> dict:
         seen, start = precondition(model, system), None
         if system is not None:
             start = system.coordinates(system.start[None])[0]
-        ensemble = Lockstep.at_mode(seen, sampler, arms, seed=seed, replicate="screen", position=start)
+        ensemble = Lockstep(seen, sampler, arms, seed=seed, replicate="screen", position=start)
         n_steps = int(horizon / data_terms(seen, sampler, arms[0]))
         most = min(KEPT, KEPT_NUMBERS // (len(arms) * model.dimension))
         draws = ensemble.advance(n_steps, -(-n_steps // most))
