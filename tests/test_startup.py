@@ -18,7 +18,14 @@ def modules_of(package: str, *, of: str = "", without: str = "no such module") -
     return [f"{package}.{name}" for name in names if of in name and without not in name]
 
 
-OF_SNAKEFILE = ("studies", "catalogue", "config.sections", "pipeline.job", "pipeline.saved", "pipeline.parts")
+OF_SNAKEFILE = (
+    "studies",
+    "catalogue",
+    "config.sections",
+    "pipeline.job",
+    "pipeline.parts",
+    "posteriors.store",
+)
 OTHERS = ("ccadl", "adam_mcmc")
 SETS = {
     "snakefile": ([*OF_SNAKEFILE, *(f"{paper}.artifacts" for paper in ("mamba", *OTHERS))], set()),

@@ -1,4 +1,4 @@
-"""The workflow as a user runs it: a small study is killed three times, finished, reported, lost and restored.
+"""The workflow as a user runs it: a small study is killed three times, finished and reported.
 
 One run serves all tests. A job is killed by itself, right after it has written a certain file, so that no test depends
 on how fast the machine is.
@@ -6,7 +6,6 @@ on how fast the machine is.
 
 import json
 import os
-import shutil
 import subprocess
 import time
 import zipfile
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from config_files import ROOT, jobs_of, snakemake
+from config_files import ROOT, snakemake
 
 from sgtune.study.ground_truth.draws import read_draws
 
@@ -29,12 +28,8 @@ tuners: [mamba-ksd, heuristic]
 reference: {chains: 2, n_draws: 120, block: 20}
 artifacts: [table1, regret, figure3]
 """
-TUNED, JUDGED, SCREENED, REGRET = (
-    f"results/killed/{kind}/logistic/sgld.json" for kind in ("tuning", "evaluation", "screen", "regret")
-)
+TUNED, JUDGED = (f"results/killed/{kind}/logistic/sgld.json" for kind in ("tuning", "evaluation"))
 REFERENCE = "results/killed/reference/logistic"
-SECOND_HALF = ("evaluate_sampler", "screen_grid", "rerun_finalists")
-"""Rules whose jobs were not finished when the study was lost."""
 
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 """A locale in which a text file that is read or written by the locale's encoding fails."""
@@ -207,82 +202,10 @@ def test_the_report_has_the_artifacts_by_their_titles(run, folder):
         assert title in "".join(texts)
 
 
-@pytest.fixture(scope="module")
-def lost(run, folder) -> Path:
-    """The folder, whose run was lost when it was tuned and had its reference, and of which the saved copies are left;
-    ``finished`` is what it had made in the end, and ``before`` what it had when it was lost."""
-    (folder / "results/killed").rename(folder / "finished")
-    shutil.copytree(folder / "finished", folder / "before")
-    jobs = folder / "results/saved/killed/jobs"
-    for note in [note for rule in (*SECOND_HALF, "measure_widths") for note in jobs.glob(f"{rule}/*.json")]:
-        for name in json.loads(note.read_text("utf-8"))["outputs"]:
-            (folder / name.replace("results/", "results/saved/", 1)).unlink()
-            (folder / name.replace("results/killed/", "before/", 1)).unlink()
-        note.unlink()
-    return folder
-
-
-def lose_again(folder: Path) -> None:
-    """Delete the run's folder, and Snakemake's metadata, which another machine does not have."""
-    shutil.rmtree(folder / "results/killed", ignore_errors=True)
-    shutil.rmtree(folder / ".snakemake", ignore_errors=True)
-
-
-def leave_out_draws(folder: Path) -> None:
-    """As if the draws of the first chain and of all were too large to be saved."""
-    for job in ("sample_nuts/logistic-0", "combine_nuts/logistic"):
-        path = folder / f"results/saved/killed/jobs/{job}.json"
-        note = json.loads(path.read_text("utf-8"))
-        for name, facts in note["outputs"].items():
-            if name.endswith(".nc"):
-                facts["saved"] = False
-                (folder / name.replace("results/", "results/saved/", 1)).unlink()
-                (folder / name.replace("results/killed/", "before/", 1)).unlink()
-        path.write_text(json.dumps(note))
-
-
-def test_a_restored_run_goes_on_to_the_numbers_of_one_that_was_never_lost(lost):
-    """Draws that were too large to be saved are made again only for a job that reads them."""
-    leave_out_draws(lost)
-    lose_again(lost)
-    restored = study(lost, "restore")
-    assert restored.returncode == 0, restored.stderr[-2000:]
-    assert "Too large to be saved" in restored.stdout
-    assert jobs_of(restored.stderr) == {"simulate_logistic", "restore"}
-    for path in sorted((lost / "before").rglob("*")):
-        name = str(path.relative_to(lost / "before"))
-        is_copied = not name.startswith(("data/logistic.json", "logs/", "mamba/", "manifest.json"))
-        if path.is_file() and is_copied and "/checkpoints/" not in name:
-            assert (lost / "results/killed" / name).read_bytes() == path.read_bytes(), name
-    done = study(lost, JUDGED, REGRET)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert jobs_of(done.stderr) == set(SECOND_HALF)
-    planned = study(lost, "--dry-run", "results/killed/widths/logistic.json")
-    assert jobs_of(planned.stdout) == {"sample_nuts", "combine_nuts", "measure_widths"}
-    # Every draw goes into these numbers, and so do the measured costs. The first evaluation was killed on its way.
-    for name in (JUDGED, SCREENED, REGRET):
-        there = json.loads((lost / "finished" / name.removeprefix("results/killed/")).read_text("utf-8"))
-        here = json.loads((lost / name).read_text("utf-8"))
-        assert here["provenance"] != there["provenance"], name
-        assert numbers_in(here) == numbers_in(there), name
-
-
-def numbers_in(part: object) -> object:
-    """A part of a record without seconds and origin."""
-    if isinstance(part, dict):
-        return {name: numbers_in(own) for name, own in part.items() if name not in OF_THE_MACHINE}
-    return [numbers_in(own) for own in part] if isinstance(part, list) else part
-
-
-OF_THE_MACHINE = {"provenance", "chains", "seconds", "rung_seconds", "wall_seconds"}
-
-
-def test_a_forgotten_restore_gives_a_warning(lost):
-    """And what a killed job has left is removed."""
-    lose_again(lost)
-    (lost / "results/killed").mkdir()
-    left = lost / f"results/killed/.data-{2**22 + 1}-0123abcd.json"  # no machine has a process of that number
+def test_what_a_killed_job_has_left_is_removed(folder, run):
+    left = (
+        folder / f"results/killed/.data-{2**22 + 1}-0123abcd.json"
+    )  # no machine has a process of that number
     left.touch()
-    done = study(lost, "results/killed/data/logistic.json")
+    assert study(folder, "table1", "--forcerun", "make_table").returncode == 0
     assert not left.exists()
-    assert "stop here and run the rule `restore` first" in done.stderr

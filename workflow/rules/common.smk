@@ -18,7 +18,6 @@ from sgtune.study.pipeline.plan import (
     tunes_alone,
     tuning_settings,
 )
-from sgtune.study.pipeline.saved import exit_unless_restorable, read_notes
 from sgtune.study.studies import MAIN, STUDIES, artifact, artifacts_of_run, files_of, number_in_paper
 
 # What is of one's own: jobs, which read this file too, do not repeat its warning.
@@ -203,38 +202,3 @@ def results_of(model):
     """The results of `model`, and the tables and figures of it alone."""
     results = [path for of_models in RESULTS.values() for path in of_models.get(model, [])]
     return results + [path for path in files_of(config, MAIN) if artifact(Path(path).stem).model == model]
-
-
-def settings_of_saved(wildcards):
-    """The settings of this configuration by the name of each job whose results are saved; None for a job without
-    settings. Jobs that this configuration does not have are left out."""
-    settings = {}
-    for note in read_notes(config["run"]):
-        studied_here = {
-            "model": MODELS,
-            "sampler": config["samplers"],
-            "dimension": [
-                str(dimension)
-                for section in (config["ladder"], config["adam_mcmc"]["acceptance"])
-                for dimension in section["dimensions"]
-            ],
-        }
-        is_ours = all(note.wildcards.get(name, known[0]) in known for name, known in studied_here.items())
-        if is_ours and workflow.is_rule(note.rule):
-            made_with = dict(getattr(rules, note.rule).params.items()).get("settings")
-            of_job = SimpleNamespace(**note.wildcards)
-            settings[note.name] = made_with(of_job) if callable(made_with) else made_with
-    return settings
-
-
-def data_to_restore_on(wildcards):
-    """The data of all models, and of further studies with saved results, if the saved results are of this
-    configuration."""
-    exit_unless_restorable(config["run"], settings_of_saved(wildcards))
-    notes = read_notes(config["run"])
-    data = [path for model in MODELS for path in RESULTS["data"][model]]
-    data = data if any("model" in note.wildcards for note in notes) else []
-    for study, results in STUDY_RESULTS.items():
-        if any(path.startswith(f"{RUN}/{study}/") for note in notes for path in note.outputs):
-            data += results.get("data", [])
-    return data

@@ -200,8 +200,6 @@ rule measure_widths:
         widths=f"{RUN}/widths/{{model}}.json",
     log:
         f"{LOGS}/measure_widths/{{model}}.log",
-    # Early, because no other job needs the draws, and `restore` does not have the draws of a large model.
-    priority: 100
     conda:
         "../../envs/sgtune.yaml"
     resources:

@@ -42,8 +42,6 @@ rule sample_nuts:
     params:
         settings=settings("reference"),
         checkpoints=f"{RUN}/reference/{{model}}/checkpoints/{{chain}}",
-        # The state without the draws, small enough to commit.
-        saved=f"results/saved/{config['run']}/reference/{{model}}/nuts-{{chain}}.npz",
     script:
         "../scripts/sample_nuts.py"
 

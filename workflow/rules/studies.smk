@@ -10,6 +10,12 @@ CAPTIONS = {
 }
 
 
+localrules:
+    compare,
+    forecast,
+    verify,
+
+
 rule record_settings:
     """The sections of the configuration that a study's results depend on, defaults filled in."""
     output:
@@ -137,3 +143,41 @@ for study in STUDIES:
             folder=config["published_as"] if study == MAIN else study,
         script:
             "../scripts/publish.py"
+
+
+rule forecast:
+    """Print the expected hours of the run, by rule and model."""
+    log:
+        f"{LOGS}/forecast.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    script:
+        "../scripts/forecast.py"
+
+
+rule verify:
+    """Compare every file of the finished run with its manifests: what is foreign, changed or missing."""
+    log:
+        f"{LOGS}/verify.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    script:
+        "../scripts/verify.py"
+
+
+rule compare:
+    """Compare the tables of the finished run with the published ones, cell by cell."""
+    log:
+        f"{LOGS}/compare.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        published={study: config["published_as"] if study == MAIN else study for study in STUDIES},
+    script:
+        "../scripts/compare.py"

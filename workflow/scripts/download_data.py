@@ -2,7 +2,7 @@
 
 from sgtune.study.pipeline.job import job
 
-with job(snakemake, saved=False):
+with job(snakemake):
     from pathlib import Path
 
     from sgtune.study.posteriors.data_sets import DATA_SETS, download

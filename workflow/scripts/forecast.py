@@ -2,7 +2,7 @@
 
 from sgtune.study.pipeline.job import job
 
-with job(snakemake, saved=False) as this:
+with job(snakemake) as this:
     from sgtune.study.pipeline.forecast import forecast, read_seen
     from sgtune.support.machine import cores
 

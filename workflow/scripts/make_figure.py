@@ -2,7 +2,7 @@
 
 from sgtune.study.pipeline.job import job
 
-with job(snakemake, saved=False):
+with job(snakemake):
     from sgtune.study.studies import make_figure
 
     output, caption = snakemake.output, snakemake.params.caption

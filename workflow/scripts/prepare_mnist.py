@@ -2,7 +2,7 @@
 
 from sgtune.study.pipeline.job import job
 
-with job(snakemake, saved=False) as this:
+with job(snakemake) as this:
     from pathlib import Path
 
     from sgtune.study.posteriors import bnn

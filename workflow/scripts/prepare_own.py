@@ -2,7 +2,7 @@
 
 from sgtune.study.pipeline.job import job
 
-with job(snakemake, saved=False) as this:
+with job(snakemake) as this:
     from sgtune.study.posteriors.own import NAME
 
     this.write(snakemake.output.facts, {"model": NAME, **this.settings["data"][NAME]})

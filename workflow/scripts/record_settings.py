@@ -2,5 +2,5 @@
 
 from sgtune.study.pipeline.job import job
 
-with job(snakemake, saved=False) as this:
+with job(snakemake) as this:
     this.write(snakemake.output.settings, {"configuration": snakemake.params.config})

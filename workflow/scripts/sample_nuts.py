@@ -17,7 +17,6 @@ with job(snakemake) as this:
         seed=this.seed,
         chain=int(snakemake.wildcards.chain),
         checkpoint_dir=snakemake.params.checkpoints,
-        saved=snakemake.params.get("saved"),
         block=settings["block"],
         max_tree_depth=settings["max_tree_depth"],
     )

@@ -30,7 +30,7 @@ OF_ONE_KEY = [
     ("mamba", 3, "a mapping with keys among clock, thin"),
     ("evaluation.curves.seconds", [1, 3, 2], "ascend"),
     ("run", "My run", "a string that matches"),
-    ("run", "published", "another name: results/ has published, saved, downloads"),
+    ("run", "published", "another name: results/ has published, downloads"),
     # With another.
     ("grid.batch_fraction", 1e-7, ">= 1.25e-06, one of the 800000 training"),
     ("data.logistic.n_train", 1000000, "n_rows = 1000000"),

@@ -1,4 +1,4 @@
-"""NUTS against exact Gaussians: chains, blocks on disk, the kept draws of long chains, and chains of a lost machine."""
+"""NUTS against exact Gaussians: chains, blocks on disk, and the kept draws of long chains."""
 
 import logging
 import shutil
@@ -12,24 +12,12 @@ from small_models import model_of_prior
 
 from sgtune.study.ground_truth import nuts
 from sgtune.study.ground_truth.diagnostics import reference_record
-from sgtune.study.ground_truth.draws import combine_chains, covariance, flat_draws, functionals_of, summary
-from sgtune.study.ground_truth.nuts import RESTORED, Checkpoints, thinning
-from sgtune.support.files import read_npz
-
-# ArviZ has a mind of its own on chains without draws.
-pytestmark = pytest.mark.filterwarnings("ignore:More chains:UserWarning:arviz")
+from sgtune.study.ground_truth.draws import combine_chains, covariance, flat_draws, summary
+from sgtune.study.ground_truth.nuts import Checkpoints, thinning
 
 WARMUP, DRAWS, BLOCK = 50, 130, 40
-# Of 130 draws of three float32 parameters every fourth fits into 400 bytes, of two functionals every third into 360.
+# Of 130 draws of three float32 parameters every fourth fits into 400 bytes.
 KEPT_BYTES, EVERY = 400, 4
-SAVED_BYTES, EVERY_SAVED = 360, 3
-
-
-@pytest.fixture
-def thinned(monkeypatch):
-    """Bounds so low that both draws and saved functionals are thinned."""
-    monkeypatch.setattr(nuts, "KEPT_BYTES", KEPT_BYTES)
-    monkeypatch.setattr(nuts, "SAVED_BYTES", SAVED_BYTES)
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +102,8 @@ class Lost(Exception):
     pass
 
 
-def run_until(blocks, folder, saved=None):
-    """A run that ends after a number of blocks, and its ``saved`` file."""
+def run_until(blocks, folder):
+    """A run that ends after a number of blocks."""
     keep, left = Checkpoints.keep, iter(range(blocks - 1, -1, -1))
 
     def keep_and_stop(self, arrays, state):
@@ -126,11 +114,12 @@ def run_until(blocks, folder, saved=None):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Checkpoints, "keep", keep_and_stop)
         with pytest.raises(Lost):
-            short_run(folder, saved=saved)
+            short_run(folder)
 
 
-def test_an_interrupted_chain_continues_bit_for_bit(tmp_path, caplog, thinned):
+def test_an_interrupted_chain_continues_bit_for_bit(tmp_path, caplog, monkeypatch):
     """After its last whole block; its record includes the functionals and the moments of all draws."""
+    monkeypatch.setattr(nuts, "KEPT_BYTES", KEPT_BYTES)
     folder = tmp_path / "interrupted"
     run_until(4, folder)
     path = folder / "block-00003.npz"
@@ -169,71 +158,3 @@ def test_blocks_of_another_posterior_are_thrown_away(tmp_path, monkeypatch, whol
     narrow = flat_draws(short_run(tmp_path / "one"))
     np.testing.assert_array_equal(narrow, flat_draws(short_run(tmp_path / "two")))
     assert not np.array_equal(narrow, flat_draws(whole[1]))
-
-
-def folder_with(saved, folder):
-    folder.mkdir()
-    shutil.copy(saved, folder / RESTORED)
-    return folder
-
-
-def lost_run(tmp_path, blocks):
-    """A folder with nothing but the file saved after a number of blocks."""
-    run_until(blocks, tmp_path / "lost", tmp_path / "saved.npz")
-    return folder_with(tmp_path / "saved.npz", tmp_path / "new")
-
-
-@pytest.mark.parametrize(("blocks", "then"), [(1, 0), (2, 2), (5, 0)])
-def test_a_restored_chain_ends_where_an_uninterrupted_one_does_bit_for_bit(tmp_path, thinned, blocks, then):
-    """The chain is lost in the warm-up; among the draws and, restored, ``then`` again; and at the end."""
-    folder = lost_run(tmp_path, blocks)
-    if then:
-        run_until(then, folder, tmp_path / "saved.npz")
-        names = [f"block-{number:05d}.npz" for number in range(blocks, blocks + then)]
-        assert sorted(path.name for path in folder.iterdir()) == [*names, RESTORED]
-        folder, blocks = folder_with(tmp_path / "saved.npz", tmp_path / "again"), blocks + then
-    whole = short_run(tmp_path / "whole", saved=tmp_path / "whole.npz")
-    restored = short_run(folder, saved=tmp_path / "saved.npz")
-    last, expected = read_npz(tmp_path / "saved.npz"), read_npz(tmp_path / "whole.npz")
-    assert last.keys() == expected.keys()
-    for name in last.keys() - {"seconds"}:
-        np.testing.assert_array_equal(last[name], expected[name], err_msg=name)
-    # Few functionals and no draws are saved, in one file.
-    assert (last["draws"].size, last["functionals"].shape) == (0, (DRAWS // EVERY_SAVED, 2))
-    assert len(last["n_steps"]) == WARMUP + DRAWS
-    lost = max(0, min(blocks * BLOCK - WARMUP, DRAWS))
-    assert (restored.posterior.attrs["draws_lost"], whole.posterior.attrs["draws_lost"]) == (lost, 0)
-    np.testing.assert_array_equal(
-        restored.posterior["draw"], np.arange(EVERY - 1, DRAWS, EVERY)[lost // EVERY :]
-    )
-    np.testing.assert_array_equal(flat_draws(restored), flat_draws(whole)[:, lost // EVERY :])
-    # Statistics and moments include all draws; functionals that were not saved are missing.
-    there, missing = np.arange(DRAWS) >= lost, ["functionals"]
-    there[EVERY_SAVED - 1 :: EVERY_SAVED] = True
-    assert restored.sample_stats.drop_vars(missing).equals(whole.sample_stats.drop_vars(missing))
-    found, expected = (run.sample_stats["functionals"].values[0] for run in (restored, whole))
-    np.testing.assert_array_equal(found[there], expected[there])
-    assert np.isnan(found[~there]).all()
-    # The evenly spaced subset of functionals is complete.
-    assert not np.isnan(functionals_of(restored)).any()
-    assert functionals_of(restored).shape[1] == (DRAWS // EVERY_SAVED if lost else DRAWS)
-
-
-def test_only_a_state_of_this_run_is_restored(tmp_path, caplog):
-    folder = lost_run(tmp_path, 3)
-    other = short_run(tmp_path / "other", seed=3)
-    assert short_run(folder, seed=3).sample_stats.equals(other.sample_stats)
-    assert f"{RESTORED}: of another run; sampling again" in caplog.text
-    # A chain's first block has priority over a restored file.
-    assert short_run(folder, seed=3).posterior.attrs["draws_lost"] == 0
-    shutil.rmtree(folder)
-    folder.mkdir()
-    (folder / RESTORED).write_bytes(b"broken")
-    assert short_run(folder).posterior.attrs["draws_lost"] == 0
-    assert f"{RESTORED}: not readable" in caplog.text
-
-
-def test_a_mode_that_is_found_again_does_not_cost_what_was_saved(tmp_path, whole):
-    """The last digits of the mode differ on another machine; blocks on one machine must have the same start."""
-    restored = short_run(lost_run(tmp_path, 3), moved=lambda leaf: leaf * np.float32(1 + 1e-6))
-    np.testing.assert_array_equal(flat_draws(restored), flat_draws(whole[1])[:, 3 * BLOCK - WARMUP :])

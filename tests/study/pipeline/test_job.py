@@ -183,6 +183,7 @@ def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, 
 
     rule = SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", threads=1)
     rule.input = rule.params = rule.wildcards = Named()
+    rule.output = []
     rule.log = ["results/trial/logs/job.log"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLURM_JOB_ID", "45")
@@ -201,7 +202,7 @@ def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, 
         owner = f"process {other.pid} on {socket.gethostname()}, Slurm job 45"
         assert f"another process makes the same results ({owner})" in line
         other.kill()
-    with module.job(rule, saved=False):
+    with module.job(rule):
         pass
     assert Path(rule.log[0]).read_text("utf-8").startswith(f"process {os.getpid()} on ")
 
@@ -230,7 +231,7 @@ STARTS = """
 from types import SimpleNamespace
 from sgtune.study.pipeline.job import job
 with job(SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", log=[], threads=1, params={}, input={},
-                         wildcards={}), saved=False):
+                         wildcards={}, output=[])):
     import jax
     jax.numpy.zeros(1) + 1
 """

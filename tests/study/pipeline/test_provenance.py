@@ -9,6 +9,7 @@ import pytest
 from config_files import ROOT
 
 from sgtune.study.pipeline import provenance
+from sgtune.support.errors import DataError
 
 
 def git(folder, *arguments):
@@ -33,11 +34,8 @@ def clone(tmp_path, monkeypatch):
 def test_a_dirty_tree_is_noted(clone):
     head = git(clone, "rev-parse", "HEAD")
     assert provenance.Provenance().finish()["commit"] == head
-    # Results are untracked files in the clone, and the saved ones may be tracked.
+    # Results are untracked files in the clone.
     (clone / "results.json").write_text("{}")
-    (clone / "results/saved").mkdir(parents=True)
-    (clone / "results/saved/note.json").write_text("{}")
-    git(clone, "add", "results/saved")
     assert provenance.Provenance().finish()["commit"] == head
     (clone / provenance.SOURCE).write_text("changed\n")
     assert provenance.Provenance().finish()["commit"] == f"{head}-dirty"
@@ -75,3 +73,25 @@ def test_summary_holds_every_distinct_value_from_the_first_start_to_the_last_end
     assert summary["created"] == [first, end]
     assert summary["versions"] == {"jax": ["1.2.3"]}
     assert provenance.summarise([{"seed": 1}])["created"] == []
+
+
+def test_a_reader_refuses_a_file_that_its_job_did_not_write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mode, tuned, data = (f"results/mine/{name}" for name in ("pmf.map.npz", "pmf.json", "data.json"))
+    for path in (mode, tuned, data):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text("as written", encoding="utf-8")
+    provenance.keep_sums("mine", "find_map-pmf", [mode])
+    provenance.keep_sums("mine", "tune_sampler-pmf-sgld", [tuned])
+    provenance.check_inputs("mine", [mode, tuned, data])
+    # Nothing is known of a file without a job, or of another run.
+    Path(data).write_text("changed", encoding="utf-8")
+    provenance.check_inputs("mine", [mode, tuned, data])
+    Path(mode).write_text("changed", encoding="utf-8")
+    provenance.check_inputs("mine", [tuned, data])
+    provenance.check_inputs("other", [mode])
+    with pytest.raises(DataError, match=f"^{mode}: of another .* the job find_map-pmf wrote it; delete it"):
+        provenance.check_inputs("mine", [tuned, mode])
+    # Its job runs again.
+    provenance.keep_sums("mine", "find_map-pmf", [mode])
+    provenance.check_inputs("mine", [mode])

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 from dataclasses import replace
 
 import jax
@@ -301,6 +302,15 @@ def test_all_sums_can_be_verified(folder):
     file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     pmf.DATA.read(path)
     assert_refuses(r"truncated or changed: SHA-256 \w+\.\.\., expected", store.verify, path, name=str(file))
+    # A run does not start with them; its data are in folders of this name, with sets that are missing.
+    own = folder / "results/data"
+    shutil.copytree(folder / "pmf", own / "pmf")
+    shutil.copy(path, own)
+    write_json(own / "letter.json", {"missing": "no images"})
+    with pytest.raises(SystemExit, match=r"^Error: .*test\.npy: truncated or changed.*delete pmf\.json"):
+        store.exit_if_data_changed(folder / "results")
+    (own / "pmf/test.npy").write_bytes(whole)
+    store.exit_if_data_changed(folder / "results")
     file.write_bytes(whole)
     other_facts(checksum="0" * 64)(path)
     assert_refuses("the checksum differs from the training arrays", store.verify, path)

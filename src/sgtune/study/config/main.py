@@ -79,7 +79,7 @@ NO_DATA = must(
 Tuners = Several[TunerName]
 JudgesByScores = Several[Annotated[TunerName, NO_DATA]]
 EXACT = must("contain 1, the exact draws", lambda widths: 1 in widths)
-FOLDERS, STUDIES = ("published", "saved", "downloads"), ("ccadl", "adam_mcmc", "posteriors", "audit")
+FOLDERS, STUDIES = ("published", "downloads"), ("ccadl", "adam_mcmc", "posteriors", "audit")
 NO_FOLDER = must(f"be another name: results/ has {', '.join(FOLDERS)}", lambda run: run not in FOLDERS)
 NO_STUDY = must("be another name: it is that of a further study", lambda name: name not in STUDIES)
 

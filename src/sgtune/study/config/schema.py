@@ -83,9 +83,8 @@ def allowed(entry: Mapping) -> str:
     if entry["type"] == "object":
         return "a mapping with keys among " + ", ".join(entry["properties"])
     if entry["type"] == "string":
-        return (
-            f"a string that matches `{entry['pattern']}`" if "pattern" in entry else "text that is not empty"
-        )
+        pattern = entry.get("pattern")
+        return f"a string that matches `{pattern}`" if pattern else "text that is not empty"
     signs = {"exclusiveMinimum": ">", "minimum": ">=", "maximum": "<=", "exclusiveMaximum": "<"}
     bounds = " and ".join(f"{sign} {entry[name]}" for name, sign in signs.items() if name in entry)
     return f"{'an integer' if entry['type'] == 'integer' else 'a number'} {bounds}"

@@ -40,12 +40,9 @@ def exit_unless_valid(
 
     Snakemake would print the file, line and traceback of the Snakefile, in which nothing is wrong.
 
-    Args:
-        checks: what else is called with the filled-in configuration and may raise an `InputError`.
-        own: what files of one's own and the command line set, in their order; where ``per_model`` has other values
-            than these, one line on stderr says so. If they name a model of one's own and no run, the run is named after
-            it.
-        warns: whether to print that line.
+    ``checks`` are called with the filled-in configuration, and may raise an `InputError`. ``own`` is what files of
+    one's own and the command line set, in their order; where ``per_model`` has other values than these, one line on
+    stderr says so if ``warns``. If they name a model of one's own and no run, the run is named after it.
     """
     try:
         if isinstance(config.get("model"), str) and not any("run" in part for part in own):
@@ -121,13 +118,14 @@ def _add_own(config: dict) -> None:
     """Add what the study knows of the model of a user's file: its facts, and its grid."""
     if "model" not in config:
         if OWN in config["models"]:
-            i = config["models"].index(OWN)
-            what = "without the key model, the file that defines it"
-            raise InputError(f"models[{i}]: {OWN!r} is not allowed {what}")
+            raise InputError(
+                f"models: {OWN!r} is not allowed without the key model, the file that defines it"
+            )
         return
     if OWN not in config["models"]:
-        what = f"it must have {OWN!r}, the model of the key model"
-        raise InputError(f"models: {config['models']!r} is not allowed; {what}")
+        raise InputError(
+            f"models: {config['models']!r} is not allowed; {OWN!r}, the model of the key model, must be one"
+        )
     facts = facts_of(config["model"])
     fractions = facts.pop("batch_fractions")
     config["data"][OWN] = facts
@@ -142,15 +140,12 @@ def _add_own(config: dict) -> None:
 def _check_run(config: Mapping) -> None:
     """Check what a key alone does not show and no model of the run changes."""
     require = partial(_require, dict(leaves(config)), {})
-    why, n_rows = ", for it leaves no row for the test set", "data.logistic.n_rows"
-    require("data.logistic.n_train", lt, "be <", why, than=n_rows)
+    why = ", for it leaves no row for the test set"
+    require("data.logistic.n_train", lt, "be <", why, than="data.logistic.n_rows")
     require("ccadl.logistic.reference.n_draws", *MULTIPLE, than="ccadl.logistic.reference.chains")
     require("posteriors.reference.n_draws", *MULTIPLE, than="posteriors.reference.chains")
     require(
-        "posteriors.reference.chains",
-        lambda chains: chains >= 2,
-        "be >= 2",
-        why="; the first gives directions",
+        "posteriors.reference.chains", lambda chains: chains >= 2, "be >= 2", "; the first gives directions"
     )
     require("ccadl.normal.batch_size", le, "be <=", than="ccadl.normal.n_data")
     for experiment in ("logistic", "drbm"):
@@ -206,11 +201,8 @@ def _require(
 ) -> None:
     """Refuse the value of a key, or the first of a list, that is not allowed: it must ``what``.
 
-    Args:
-        values: of all keys, as ``mamba.seconds``.
-        names: of keys whose name in the configuration is another one.
-        is_allowed: takes the value; and that of the key ``than``, if there is one, unless this is null, which allows
-            all.
+    ``values`` are those of all keys, as ``mamba.seconds``; ``names`` those of keys with another name in the
+    configuration. ``is_allowed`` takes the value, and that of the key ``than``, if it has one; null allows all.
     """
     others = [values[than]] if than else []
     what += f" {names.get(than, than)} = {values[than]}" if than else ""
@@ -225,9 +217,7 @@ def overridden(config: Mapping, *own: Mapping) -> list[str]:
     """Each key of ``own`` for which some of the run's models have another value, with these values. What a file says of
     a model itself, or a later one, is no surprise.
 
-    Args:
-        config: the filled-in configuration.
-        own: the parts of it that its user has set, each laid on those before.
+    ``config`` is filled in; ``own`` are the parts of it that its user has set, each laid on those before.
     """
     values, parts, found = dict(leaves(config)), [dict(leaves(part)) for part in own], []
     last = {path: i for i, part in enumerate(parts) for path in part}

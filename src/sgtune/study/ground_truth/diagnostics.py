@@ -103,8 +103,7 @@ def _over(found: "PerParameter", sd: Float[np.ndarray, " k"]) -> dict[str, float
 def _diagnostics(idata: "InferenceData", found: "PerParameter") -> dict[str, float | int | list[float]]:
     """R-hat and ESS, the worst over the parameters, are for the ``draws_kept``; all else for all ``draws`` of a chain
     after the warm-up. ``e_bfmi``: the energies' Bayesian fraction of missing information, by chain (Betancourt 2016).
-    ``draws_lost``: of all chains, where one continued from a saved state. ``seconds``: of all, with warm-up and
-    compilation."""
+    ``seconds``: of all chains, with warm-up and compilation."""
     statistics, attributes = idata.sample_stats, idata.posterior.attrs
     leapfrogs = statistics["n_steps"].values
     energy = statistics["energy"].values.astype(np.float64)
@@ -125,7 +124,6 @@ def _diagnostics(idata: "InferenceData", found: "PerParameter") -> dict[str, flo
         "chains": n_chains,
         "draws": n_draws,
         "draws_kept": idata.posterior.sizes["draw"],
-        "draws_lost": int(attributes.get("draws_lost", 0)),
         "seconds": float(attributes.get("seconds", np.nan)),
     }
 

@@ -28,7 +28,7 @@ OVERHEAD = 2**17
 # The variable of a position that is one array.
 FLAT = "theta"
 # Attributes that are summed over chains.
-ADDITIVE = {"seconds", "warmup_leapfrogs", "draws_lost"}
+ADDITIVE = {"seconds", "warmup_leapfrogs"}
 
 
 class Moments(NamedTuple):
@@ -86,8 +86,7 @@ def to_inference_data(
 
     Each leaf of the model's position is a variable of the group ``posterior``; a position of one array is ``theta``.
     The group's attributes are ``attributes``, and ``variables``, the names in the order of `ravel_pytree`. A thinned
-    chain keeps the last of every ``every`` draws, and a restored chain only the most recent of these. The coordinate
-    ``draw`` is the number of the iteration.
+    chain keeps the last of every ``every`` draws. The coordinate ``draw`` is the number of the iteration.
 
     The group ``sample_stats`` has the ``statistics``, one value per iteration, and the ``moments`` of all draws:
     ``posterior_mean`` and ``posterior_variance`` (divisor n), both (chain, parameter) in the order of
@@ -107,10 +106,7 @@ def to_inference_data(
         sample_stats={name: values[None] for name, values in statistics.items()},
         posterior_attrs={**attributes, "model": model.name, "variables": json.dumps(list(variables))},
     )
-    in_all = idata.sample_stats.sizes["draw"] // every
-    idata.posterior = idata.posterior.assign_coords(
-        draw=every * np.arange(in_all - len(draws) + 1, in_all + 1) - 1
-    )
+    idata.posterior = idata.posterior.assign_coords(draw=every * np.arange(1, len(draws) + 1) - 1)
     arrays, all_moments = {}, [("posterior", "parameter", moments)]
     if functionals is not None:
         values, their_moments = functionals
@@ -128,19 +124,20 @@ def to_inference_data(
 def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
     """Chains of one model with the same number of draws as one InferenceData.
 
-    Seconds, leapfrogs and lost draws are summed. If chains lost draws, only the last draws, which all of them still
-    have, are kept.
+    Seconds and leapfrogs are summed.
 
     Raises:
         InputError: chains of different models or numbers of draws.
     """
-    places = [chain.posterior["draw"].values for chain in chains]
-    n_kept = min(map(len, places))
     about = {
-        (*(chain.posterior.attrs[name] for name in ("model", "variables")), chain.sample_stats.sizes["draw"])
+        (
+            *(chain.posterior.attrs[name] for name in ("model", "variables")),
+            chain.sample_stats.sizes["draw"],
+            tuple(chain.posterior["draw"].values),
+        )
         for chain in chains
     }
-    if len(about) > 1 or len({tuple(place[len(place) - n_kept :]) for place in places}) > 1:
+    if len(about) > 1:
         raise InputError(
             "chains: they differ in variables or in draws; all must have the same model and settings"
         )
@@ -151,10 +148,7 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
     # ArviZ would join them pair by pair, which needs the memory of one more copy of the draws.
     groups = {}
     for group in ("posterior", "sample_stats"):
-        parts = [chain[group] for chain in chains]
-        if group == "posterior":
-            parts = [part.isel(draw=slice(part.sizes["draw"] - n_kept, None)) for part in parts]
-        joined = xarray.concat(parts, dim="chain", combine_attrs="override")
+        joined = xarray.concat([chain[group] for chain in chains], dim="chain", combine_attrs="override")
         groups[group] = joined.assign_coords(chain=np.arange(len(chains)))
     attributes = groups["posterior"].attrs
     for name in ADDITIVE & attributes.keys():
@@ -165,7 +159,6 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
 def variables_of(idata: "InferenceData") -> dict[str, np.ndarray]:
     """Each variable as ``(chain, draw, size)``, in the order of `ravel_pytree`."""
     arrays = {name: idata.posterior[name].values for name in json.loads(idata.posterior.attrs["variables"])}
-    # The size is given, since reshape cannot infer -1 where a chain has lost all its draws.
     return {name: array.reshape(*array.shape[:2], prod(array.shape[2:])) for name, array in arrays.items()}
 
 
@@ -175,15 +168,8 @@ def flat_draws(idata: "InferenceData") -> Float[np.ndarray, "chain draw D"]:
 
 
 def functionals_of(idata: "InferenceData") -> Float[np.ndarray, "chain draw K"] | None:
-    """The model's functionals at every draw, or None if they are the position itself.
-
-    If a chain lost draws, they are thinned to the iterations whose functionals were saved.
-    """
-    if "functionals" not in idata.sample_stats:
-        return None
-    values, attributes = idata.sample_stats["functionals"].values, idata.posterior.attrs
-    every = attributes["functionals_every"] if attributes.get("draws_lost") else 1
-    return values[:, every - 1 :: every]
+    """The model's functionals at every draw, or None if they are the position itself."""
+    return idata.sample_stats["functionals"].values if "functionals" in idata.sample_stats else None
 
 
 def summary(

@@ -35,8 +35,6 @@ logger = logging.getLogger(__name__)
 
 # The largest size of one chain's draws, on disk and in memory: 5,000 of 52,580 parameters would be a gigabyte.
 KEPT_BYTES = 512 * 2**20
-# Of the functionals in a saved file, which is to be committed.
-SAVED_BYTES = 4 * 2**20
 
 WARMUP_PER_PARAMETER = 20
 """A dense mass matrix adapts only if the warm-up has this many iterations per parameter: with fewer it is worse than
@@ -51,7 +49,6 @@ def sample_nuts(
     seed: int,
     chain: int = 0,
     checkpoint_dir: str | Path,
-    saved: str | Path | None = None,
     block: int = 250,
     max_tree_depth: int = 10,
 ) -> "InferenceData":
@@ -67,12 +64,6 @@ def sample_nuts(
     A trajectory has at most 2^max_tree_depth - 1 leapfrogs. Draws of more than `KEPT_BYTES` are thinned evenly
     while sampling; `summary` still gives mean and sd of all. The model's functionals are kept for every draw.
 
-    ``saved`` is written after every block: the state from which the chain can continue, without draws, so that it may
-    be committed (5.5 MB for D = 52,580 and 2,000 functionals of 500 draws). Where ``checkpoint_dir`` has no first
-    block, but a copy of that file named `RESTORED`, the chain goes on from there, bit for bit; the draws before it are
-    missing from the result, which counts them as ``draws_lost``, and the functionals of draws that were not saved are
-    nan. Mean and sd are still for all draws.
-
     Returns:
         one chain, as `sgtune.study.ground_truth.draws.to_inference_data` makes it; ``sample_stats`` has ``diverging``,
         ``n_steps`` (leapfrogs), ``acceptance_rate``, ``energy`` (less a constant) and ``step_size``.
@@ -81,18 +72,16 @@ def sample_nuts(
     every = thinning(model.dimension, n_draws, KEPT_BYTES)
     of_position = jax.eval_shape(model.functionals or (lambda position: jnp.empty(0)), model.position_shape)
     (n_functionals,) = of_position.shape
-    # Of functionals, in a saved file.
-    every_saved = thinning(n_functionals, n_draws, SAVED_BYTES)
     is_dense = model.dimension <= LARGE_DIMENSION
     adapts = not is_dense or n_warmup >= WARMUP_PER_PARAMETER * model.dimension
     kernel = Kernel(model.functionals, n_warmup, is_dense, adapts, max_tree_depth)
     start = map_position(model)
-    # Of all that a chain depends on but its start, and but the model's functions: `agrees` sees to those.
-    of_model = [model.name, model.checksum, model.dimension, n_functionals]
-    of_run = [n_warmup, max_tree_depth, n_draws, seed, chain, block, every, every_saved]
-    fingerprint = json.dumps([*of_model, *of_run, jax.__version__, version("numpyro")])
+    # Of all that a chain depends on but the model's functions: `agrees` sees to those.
     of_start = hashlib.sha256(flatten(start).tobytes()).hexdigest()
-    kept = Checkpoints(checkpoint_dir, fingerprint, of_start, saved, every_saved)
+    of_model = [model.name, model.checksum, model.dimension, n_functionals, of_start]
+    of_run = [n_warmup, max_tree_depth, n_draws, seed, chain, block, every]
+    fingerprint = json.dumps([*of_model, *of_run, jax.__version__, version("numpyro")])
+    kept = Checkpoints(checkpoint_dir, fingerprint)
     scale = laplace_scale(model)
     covariance = jnp.asarray(scale @ scale.T if kernel.dense else scale**2, jnp.float32)
     density = density_of(model)
@@ -110,7 +99,6 @@ def sample_nuts(
             # The files are overwritten as the chain reaches them.
             kept.blocks.clear()
     done = sum(len(arrays["n_steps"]) for arrays in kept.blocks)
-    lost = max(0, len(kept.blocks[0]["n_steps"]) - n_warmup) if done and "n_blocks" in kept.blocks[0] else 0
     where = f"NUTS on {model.name}, chain {chain}"
     if done:
         logger.info("%s: continues after iteration %d of %d", where, done, total)
@@ -139,8 +127,6 @@ def sample_nuts(
         "seed": seed,
         "seconds": kept.seconds,
         "warmup_leapfrogs": int(statistics["n_steps"][:n_warmup].sum()),
-        "draws_lost": lost,
-        "functionals_every": every_saved,
         "numpyro_version": version("numpyro"),
     }
     after = {name: values[n_warmup:] for name, values in statistics.items()}
@@ -169,58 +155,30 @@ def _of_block(
     return arrays
 
 
-RESTORED = "restored.npz"
-"""A copy of a saved file, in the folder of a chain that lost its blocks: the chain continues from it."""
-
-
 class Checkpoints:
     """The folder of one chain, and its blocks so far in memory.
 
     Each block has the ``statistics``, one value per iteration, ``draws`` (m, D), ``functionals`` (n, K) if the model
-    has any, ``seconds``, and further arrays that describe its end. ``saved``, if given, is a file that after each block
-    holds the input of the next one: the state, the statistics of all iterations, and the functionals of one draw in
-    ``every``. A copy of it, `RESTORED`, counts as one block of all its iterations without draws.
+    has any, ``seconds``, and further arrays that describe its end.
 
     Args:
-        fingerprint: covers all that the blocks depend on except the start. Blocks with another one are not used.
-        start: fingerprint of the chain's first position. A restored state may have another start: modes found on two
-            machines differ in the last digits, and iterations after the state no longer depend on it.
+        fingerprint: covers all that the blocks depend on. Blocks with another one are not used.
 
     Attributes:
-        blocks: the arrays of each block, up to the last complete one with this fingerprint; a restored one has
-            ``n_blocks``, whose place it takes.
+        blocks: the arrays of each block, up to the last complete one with this fingerprint.
     """
 
-    def __init__(
-        self, folder: str | Path, fingerprint: str, start: str, saved: str | Path | None, every: int
-    ):
-        self.folder, self.fingerprint, self.start = Path(folder), fingerprint, start
-        self.saved, self.every = saved, every
+    def __init__(self, folder: str | Path, fingerprint: str):
+        self.folder, self.fingerprint = Path(folder), fingerprint
         self.blocks: list[dict[str, np.ndarray]] = []
-        self._read_blocks()
-        if not self.blocks and (held := self._read(self.folder / RESTORED)) is not None:
-            if (values := held.get("functionals")) is not None:
-                shape = int(held.pop("n_functionals")), values.shape[1]
-                held["functionals"] = np.full(shape, np.nan, np.float32)
-                held["functionals"][every - 1 :: every] = values
-            self.blocks.append(held)
-            self._read_blocks()
+        while (arrays := self._next()) is not None:
+            self.blocks.append(arrays)
 
     def keep(self, arrays: dict[str, Any], state: PyTree) -> None:
-        """Write the next block with the state after it; and all blocks as one without draws, if ``saved`` is given."""
-        whole = {"fingerprint": self.fingerprint, **arrays, **state_to_arrays(state)}
+        """Write the next block with the state after it."""
         with atomic_write(self._path()) as temporary:
-            np.savez(temporary, start=self.start, **whole)
+            np.savez(temporary, fingerprint=self.fingerprint, **arrays, **state_to_arrays(state))
         self.blocks.append(arrays)
-        if self.saved is None:
-            return
-        whole |= {name: self.joined(name) for name in STATISTICS}
-        whole |= {"draws": arrays["draws"][:0], "seconds": self.seconds, "n_blocks": self._n_blocks()}
-        if "functionals" in arrays:
-            values = self.joined("functionals")
-            whole |= {"n_functionals": len(values), "functionals": values[self.every - 1 :: self.every]}
-        with atomic_write(self.saved) as temporary:
-            np.savez_compressed(temporary, **whole)
 
     def joined(self, name: str) -> np.ndarray:
         """One array, concatenated over all blocks."""
@@ -231,12 +189,9 @@ class Checkpoints:
         """Of all blocks."""
         return float(sum(arrays["seconds"] for arrays in self.blocks))
 
-    def _read_blocks(self) -> None:
-        while (arrays := self._read(self._path(), self.start)) is not None:
-            self.blocks.append(arrays)
-
-    def _read(self, path: Path, start: str | None = None) -> dict[str, np.ndarray] | None:
-        """The arrays of a file; None if it is missing, or has another fingerprint or (if given) another start."""
+    def _next(self) -> dict[str, np.ndarray] | None:
+        """The arrays of the next block's file; None if it is missing, or has another fingerprint."""
+        path = self._path()
         if not path.is_file():
             return None
         try:
@@ -244,18 +199,14 @@ class Checkpoints:
         except DataError:
             logger.warning("%s: not readable; sampling again from here", path)
             return None
-        marks = [str(arrays.pop(name, "")) for name in ("fingerprint", "start")]
-        if marks[0] != self.fingerprint or start not in (None, marks[1]):
+        if str(arrays.pop("fingerprint", "")) != self.fingerprint:
             logger.warning("%s: of another run; sampling again from here", path)
             return None
         return arrays
 
-    def _n_blocks(self) -> int:
-        return sum(int(arrays.get("n_blocks", 1)) for arrays in self.blocks)
-
     def _path(self) -> Path:
         """The file of the next block."""
-        return self.folder / f"block-{self._n_blocks():05d}.npz"
+        return self.folder / f"block-{len(self.blocks):05d}.npz"
 
 
 def thinning(dimension: int, n_draws: int, most_bytes: int) -> int:

@@ -1,8 +1,6 @@
-"""The expected time of a run: the budgets of its configuration, times what jobs of earlier runs took for theirs.
-
-A job takes its start-up and compilation, and its budget times the overhead of its rule (arms in lockstep take a part of
-their seconds, scores come on top), both as in the newest results of the same rule and model below ``results/``.
-"""
+"""The expected time of a run: a job takes its start-up and compilation, and its budget times the overhead of its rule
+(arms in lockstep take a part of their seconds, scores come on top), as in the newest results of the same rule and model
+below ``results/``."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -21,10 +19,8 @@ from sgtune.tuning.grid import DECADES, PER_DECADE
 
 UNKNOWN = """Not known:
 - what jobs take that no run has results of (-): their budgets are counted, of NUTS a second for each iteration
-- how long downloads, tables and figures take, and the studies of other papers: they are not counted
-- how much jobs that run beside each other slow each other down, and which arms several tuners choose: these run once
-- whether this machine is as fast as the one of the results that the overheads are from
-- what the steps of grid searches cost, which are not budgets of seconds: their share is in the overhead"""
+- downloads, tables, figures and the studies of other papers; the steps of grid searches are in the overhead
+- how much jobs slow each other down, which arms several tuners choose (they run once), how fast this machine is"""
 
 
 class Jobs(NamedTuple):

@@ -22,8 +22,7 @@ from zlib import crc32
 import sgtune
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.pipeline.parts import Parts, Task
-from sgtune.study.pipeline.provenance import Provenance, of_processor
-from sgtune.study.pipeline.saved import check_inputs, save_job
+from sgtune.study.pipeline.provenance import Provenance, check_inputs, keep_sums, of_processor
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import file_sha256, read_json, write_json
 from sgtune.support.machine import OPTIMISATION, only_cpu
@@ -219,11 +218,8 @@ class Job:
 
 
 @contextmanager
-def job(snakemake, saved: bool = True) -> Iterator[Job]:
-    """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line.
-
-    ``saved``: whether a copy of its results is saved; not for results that are made again from downloads or in seconds.
-    """
+def job(snakemake) -> Iterator[Job]:
+    """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line."""
     try:
         _claim(snakemake)
         _open_log(snakemake)
@@ -233,13 +229,9 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
         check_inputs(this.run, snakemake.input)
         yield this
         this.parts.clear()
-        if saved:
-            try:
-                wildcards = dict(snakemake.wildcards.items())
-                save_job(this.run, this.rule, wildcards, this.settings, snakemake.input, snakemake.output)
-            except (OSError, DataError) as error:
-                # A warning only: the results exist, and may have taken hours.
-                this.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
+        # Without sums nobody would see a change of the results, which exist, and may have taken hours.
+        with suppress(OSError):
+            keep_sums(this.run, "-".join([this.rule, *snakemake.wildcards]), snakemake.output)
     except Exception as error:
         line = str(error) if isinstance(error, InputError) else _fault_of_platform()
         if line is None:

@@ -1,4 +1,4 @@
-"""The provenance of a result: versions, machine, load, seed, seconds and commit."""
+"""The provenance of a result: versions, machine, load, seed, seconds and commit; and the sums of what jobs wrote."""
 
 import os
 import platform
@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from sgtune.support.errors import DataError
+from sgtune.support.files import file_sha256, read_json, write_json
 from sgtune.support.machine import cores
 
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
@@ -20,6 +22,9 @@ VECTORS = ("sse4", "avx", "fma", "neon", "asimd", "sve")
 SOURCE = Path("src", *Path(__file__).parts[-4:])
 """This file in its repository."""
 
+
+SUMS = "sums"
+"""The folder of a run with the sums of what its jobs wrote."""
 
 OF_RUN, OF_CPU = ("run", "seed", "commit"), ("cpu", "cpu_family", "cpu_model", "cpu_vectors")
 """Entries whose distinct values a summary has."""
@@ -44,9 +49,7 @@ def _commit() -> str | None:
         top = _git(directory, "rev-parse", "--show-toplevel")
         if top and _git(Path(top), "ls-files", "--error-unmatch", str(SOURCE)) is not None:
             head = _git(Path(top), "rev-parse", "HEAD")
-            # The saved results of a run may be tracked, and change while it runs.
-            others = (".", ":(exclude,top)results/saved")
-            changed = _git(Path(top), "status", "--porcelain", "--untracked-files=no", "--", *others)
+            changed = _git(Path(top), "status", "--porcelain", "--untracked-files=no")
             return f"{head}-dirty" if head and changed else head
     return None
 
@@ -155,3 +158,33 @@ def describe(summary: dict) -> str:
             versions or "versions unknown",
         ]
     )
+
+
+def keep_sums(run: str, job: str, outputs: Iterable[str]) -> None:
+    """Keep the SHA-256 of each file that a finished job wrote, for `check_inputs`: in ``results/{run}/sums``."""
+    path = Path("results", run, SUMS, f"{job}.json")
+    # Until they are written again, nothing vouches for the outputs.
+    path.unlink(missing_ok=True)
+    if sums := {name: file_sha256(name) for name in outputs}:
+        write_json(path, {"job": job, "sums": sums})
+
+
+def check_inputs(run: str, inputs: Iterable[str]) -> None:
+    """Whether the inputs of a job are what the jobs of this run wrote: here every reader of results asks.
+
+    Raises:
+        DataError: one is another file than its job wrote.
+    """
+    wrote = {}
+    for path in Path("results", run, SUMS).glob("[!.]*.json"):
+        # A job that runs again beside this one may have removed its file.
+        with suppress(DataError):
+            held = read_json(path)
+            wrote |= {name: (held["job"], own) for name, own in held["sums"].items()}
+    for name in inputs:
+        job, own = wrote.get(name, ("", None))
+        if own is not None and file_sha256(name) != own:
+            raise DataError(
+                f"{name}: of another configuration, or changed since the job {job} wrote it; delete it, and it is made "
+                "again"
+            )

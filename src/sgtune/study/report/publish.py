@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from sgtune.study.pipeline.provenance import SUMS
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.table import FIELDS, Caption, markdown_tables, read_frame, to_markdown
 from sgtune.support.errors import DataError
@@ -35,7 +36,7 @@ MARKS = (
 
 INDEX = "README.md"
 
-PASSING = ("logs", "unfinished", "checkpoints")
+PASSING = ("logs", "unfinished", "checkpoints", SUMS)
 """Folders of a run whose files are no results."""
 
 RESULTS = (".csv", ".html", ".json", ".md", ".nc", ".npy", ".npz", ".pdf", ".svg")
