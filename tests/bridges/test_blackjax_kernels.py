@@ -13,6 +13,7 @@ from small_models import gaussian_model
 
 import sgtune
 from sgtune import Budget, InputError, from_blackjax
+from sgtune.model.posterior import density_of, log_posterior
 from sgtune.samplers import SAMPLERS, sghmc_as_published, sgnht, sgnht_shang
 from sgtune.samplers.target import Target
 from sgtune.sampling.lockstep import Lockstep, data_terms
@@ -257,3 +258,22 @@ def test_one_leapfrog_would_be_a_random_walk():
     arm = {"step_size": 0.1, "batch_size": 8, "n_leapfrog": 1, "budget": Budget(steps=1)}
     with pytest.raises(InputError, match="n_leapfrog: 1 is not allowed"):
         sgtune.sample(MODEL, "blackjax-sghmc", **arm)
+
+
+def test_the_draws_of_its_nuts_are_diagnosed():
+    """Draws that another package made: right ones, and the same with one parameter twice too wide."""
+
+    def log_density(position):
+        return log_posterior(density_of(MODEL), position, MODEL.data)
+
+    kernel = blackjax.nuts(log_density, 0.5, jnp.ones(2))
+
+    def step(state, key):
+        state = kernel.step(key, state)[0]
+        return state, state.position
+
+    keys = jax.random.split(jax.random.key(0), 2_000)
+    _, draws = jax.lax.scan(step, kernel.init(jnp.asarray(MEAN)), keys)
+    assert not sgtune.diagnose(MODEL, draws).warnings
+    found = sgtune.diagnose(MODEL, MEAN + (np.asarray(draws) - MEAN) * [1.0, 2.0])
+    assert found.table["problems"].to_dict() == {"position[0]": "", "position[1]": "too wide"}
