@@ -196,8 +196,3 @@ TUNERS: dict[str, TunerEntry] = {
 def method_of(tuner: str) -> str:
     """The name in `sgtune.tuning.TUNERS` of the tuner that runs under the name ``tuner``."""
     return TUNERS[tuner].method or tuner
-
-
-def smaller_of(tuner: str) -> str | None:
-    """The name under which ``tuner`` also runs on a model's smaller grid, if it does."""
-    return next((name for name, entry in TUNERS.items() if entry.method == tuner), None)

@@ -279,6 +279,10 @@ def test_defects_decide_only_what_does_not_hold_without_them(records):
         for with_audits, found in ((False, fails), (True, fails | {"audits": audits}))
     }
     assert verdicts[False]["ksd_logistic"] == "fails"
+    some = {
+        cell.metric: cell.text for cell in claims(fails | {"audits": audits[:2]}) if cell.detail == "verdict"
+    }
+    assert some["ksd_logistic"] == "fails", "other samplers were not audited"
     assert verdicts[True]["ksd_logistic"] == "holds only with the published defects"
     assert {name: text for name, text in verdicts[True].items() if JUDGED[name].model != "logistic"} == {
         name: text for name, text in verdicts[False].items() if JUDGED[name].model != "logistic"
@@ -329,6 +333,31 @@ def test_times_are_ratios_of_geometric_means_and_estimates_the_largest_factor(re
     found = JUDGED["stochastic"].find(*models)
     assert (found.low, found.high) == pytest.approx((1.3, 6.5))
     assert verdict_on(found, JUDGED["stochastic"]) == "cannot tell"
+
+
+def test_a_lost_estimate_does_not_follow_and_of_no_estimate_nothing_is_known(records):
+    lost, none = copy.deepcopy(records["estimates"]), copy.deepcopy(records["estimates"])
+    for row in (row for one in lost for row in one["rows"]):
+        row["ksd"] = None if row["gradients"] == "stochastic" else row["ksd"]
+    for row in (row for one in none for row in one["rows"]):
+        row["ksd"] = None
+    verdicts = [
+        {cell.metric: cell.text for cell in claims(records | {"estimates": own}) if cell.detail == "verdict"}
+        for own in (lost, none)
+    ]
+    assert [one["stochastic"] for one in verdicts] == ["fails", "cannot tell"]
+
+
+def test_the_largest_of_many_differences_is_rarely_wrong():
+    """Sixty comparisons of numbers of one distribution."""
+    rng, wrong = np.random.default_rng(2), []
+    for _ in range(100):
+        pairs = [(rng.normal(size=5), rng.normal(size=5)) for _ in range(60)]
+        found = judging._end(
+            max, lambda n, own=pairs: [judging._size(difference(*pair, 5, n)) for pair in own]
+        )
+        wrong.append(found.low > 0)
+    assert np.mean(wrong) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
 
 
 def test_the_largest_difference_is_an_absolute_one(records):

@@ -64,9 +64,9 @@ NAMED = [
     ("per_model.pmf.reference.chains", 7, "per_model.pmf.reference.n_draws: 40 is not allowed; it must be"),
     ("per_model.pmf.tuners", ["mamba-ece"], "per_model.pmf.tuners[0]: 'mamba-ece' is not allowed for pmf"),
     (
-        "per_model.pmf.reference.nuts",
+        "per_model.logistic.reference.nuts",
         False,
-        "regret.prediction_draws: 0 is not allowed for pmf, which has no",
+        "regret.prediction_draws: 0 is not allowed for logistic, which has no",
     ),
 ]
 BAD = [(path, value, f"{path}: {value!r} ", said) for path, value, said in OF_ONE_KEY]
@@ -77,6 +77,10 @@ def validate_and_check_costs(config: dict) -> None:
     """As the workflow does when it is read."""
     validate_config(config)
     check_costs(config)
+
+
+def test_without_regret_no_predictions_are_asked_for():
+    assert not valid(models=["bnn"], regret__seconds=[], regret__prediction_draws=0)["regret"]["seconds"]
 
 
 @pytest.mark.parametrize(("path", "value", "start", "said"), BAD, ids=[f"{bad[0]} = {bad[1]}" for bad in BAD])

@@ -102,7 +102,7 @@ class Lost(Exception):
     pass
 
 
-def run_until(blocks, folder):
+def run_until(blocks, folder, **options):
     """A run that ends after a number of blocks."""
     keep, left = Checkpoints.keep, iter(range(blocks - 1, -1, -1))
 
@@ -114,7 +114,7 @@ def run_until(blocks, folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Checkpoints, "keep", keep_and_stop)
         with pytest.raises(Lost):
-            short_run(folder)
+            short_run(folder, **options)
 
 
 def test_an_interrupted_chain_continues_bit_for_bit(tmp_path, caplog, monkeypatch):
@@ -149,6 +149,14 @@ def test_blocks_of_other_arguments_or_another_map_are_thrown_away(tmp_path, whol
     np.testing.assert_array_equal(flat_draws(again), flat_draws(fresh))
     # Another length of blocks, or other functionals, give the same chain.
     assert (name in ("block", "functionals")) == np.array_equal(flat_draws(again), flat_draws(whole[1]))
+
+
+def test_blocks_of_other_functionals_do_not_come_back(tmp_path, whole):
+    """They have the fingerprint of those that followed them, until these were interrupted."""
+    shutil.copytree(whole[0], tmp_path / "one")
+    run_until(2, tmp_path / "one", functionals=other_products)
+    assert len(list((tmp_path / "one").glob("block-*.npz"))) == 2
+    assert short_run(tmp_path / "one").sample_stats.equals(whole[1].sample_stats)
 
 
 def test_blocks_of_another_posterior_are_thrown_away(tmp_path, monkeypatch, whole):

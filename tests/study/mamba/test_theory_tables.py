@@ -76,6 +76,14 @@ def test_without_the_predicted_loss_the_prediction_stands_alone(records):
     assert cells["sgld", "measured_x100"].shown == cells["sgld", "measured_over_foreseen"].shown == DASH
 
 
+def test_an_error_at_the_cap_is_a_lower_bound_though_no_run_diverged(records):
+    records = copy.deepcopy(records)
+    for record in records["regret"]:
+        for run in record["runs"]:
+            run["losses"]["xi_white"][1] = 10.0
+    assert cells_of_theory(records)["sgld", "measured_x100"].shown.startswith("≥ ")
+
+
 def test_errors_with_runs_that_diverged_are_lower_bounds(records):
     records = copy.deepcopy(records)
     for run in (run for record in records["regret"] for run in record["runs"]):

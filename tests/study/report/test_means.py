@@ -90,6 +90,10 @@ def test_best_is_the_lowest_or_highest_if_the_runner_up_is_two_standard_errors_a
     assert not any(bold(cells_of("accuracy_percent", 93.91, 93.89)))
     assert not any(bold(cells_of("n_samples", 1, 2)))
     assert not any(bold(cells_of("ksd", None, None)))
+    # A lower bound is no best, and the next not either.
+    assert not any(
+        bold([replace(first, text="≥ 3.00") for first in cells_of("ksd", 3.0)] + cells_of("ksd", 5.0))
+    )
     # Every other must be so far away, not only the next, whose error may be small.
     first, near, far = cells_of("ksd", 3.0, 3.4, 5.0)
     assert not any(bold([first, near, replace(far, se=1.1)]))

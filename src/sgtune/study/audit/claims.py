@@ -10,13 +10,13 @@ each defect changes.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from sgtune.study.audit.artifacts import CLAIMS, MODEL
+from sgtune.study.audit.artifacts import CLAIMS, MODEL, RACES
 from sgtune.study.audit.artifacts import TUNERS as AUDITED
 from sgtune.study.catalogue import MODELS, TUNERS
 from sgtune.study.mamba.comparison import choice_cells
@@ -52,7 +52,7 @@ class Interval(NamedTuple):
     of: int = 0
 
 
-def difference(above: Sequence[float], below: Sequence[float], runs: float) -> Interval:
+def difference(above: Sequence[float], below: Sequence[float], runs: float, comparisons: int = 1) -> Interval:
     """The difference of two means, by Welch's t. A mean with an infinite number is infinite, and its other end is that
     of its finite numbers, if there are any; of two such means nothing is known. One number alone has no error, and
     knows nothing, unless it is an exact 0."""
@@ -63,23 +63,24 @@ def difference(above: Sequence[float], below: Sequence[float], runs: float) -> I
         value = 0.0 if all(is_lost) else np.inf if is_lost[0] else -np.inf
         ends = [-np.inf, np.inf] if all(is_lost) else [value, value]
         if not all(is_lost) and min(len(above), len(below)):
-            ends[is_lost[1]] = difference(above, below, runs)[2 * is_lost[1]]
+            ends[is_lost[1]] = difference(above, below, runs, comparisons)[2 * is_lost[1]]
         return Interval(ends[0], value, ends[1], runs)
     value = above.mean() - below.mean()
     known = [one for one in (above, below) if len(one) > 1]
     if (len(known) < 2 and below.tolist() != [0.0]) or not known:
         return Interval(-np.inf, value, np.inf, runs)
-    return _around(value, [(one.var(ddof=1) / len(one), len(one) - 1) for one in known], runs)
+    parts = [(one.var(ddof=1) / len(one), len(one) - 1) for one in known]
+    return _around(value, parts, runs, comparisons)
 
 
-def _around(value: float, parts: Sequence[tuple[float, int]], runs: float) -> Interval:
+def _around(value: float, parts: Sequence[tuple[float, int]], runs: float, comparisons: int = 1) -> Interval:
     """The interval of a number with so many independent parts of its variance, each with its degrees of freedom
-    (Welch and Satterthwaite)."""
+    (Welch and Satterthwaite); all of so many ``comparisons`` are right with 95% (Bonferroni)."""
     variance = sum(part for part, _ in parts)
     if not variance:
         return Interval(value, value, value, runs)
     freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
-    half = stats.t.ppf(0.975, freedom) * np.sqrt(variance)
+    half = stats.t.ppf(1 - 0.025 / comparisons, freedom) * np.sqrt(variance)
     return Interval(value - half, value, value + half, runs)
 
 
@@ -95,9 +96,12 @@ def count(intervals: Iterable[Interval], margin: float = 0.0) -> Interval:
     return _over_all(intervals, lambda numbers: sum(number > -margin for number in numbers))
 
 
-def _end(least: Callable, intervals: Iterable[Interval]) -> Interval:
-    """The smallest or the largest of several numbers."""
-    return _over_all(intervals, least)._replace(of=0)
+def _end(least: Callable, of: Callable[[int], Iterable[Interval]]) -> Interval:
+    """The smallest or the largest of several numbers, which ``of`` gives for a number of comparisons. The lower end of
+    the largest, and the upper one of the smallest, is wrong if one of all intervals is."""
+    intervals = list(of(1))
+    found, all_right = (_over_all(each, least)._replace(of=0) for each in (intervals, of(len(intervals))))
+    return found._replace(low=all_right.low) if least is max else found._replace(high=all_right.high)
 
 
 class Results:
@@ -135,11 +139,19 @@ class Results:
         tunings = np.array([row["replicate"] % len(record["arms"]) for row in record["table"]])
         return np.array([values[tunings == one].mean() for one in np.unique(tunings)])
 
-    def beyond(self, sampler: str, ours: str, others: Iterable[str], key: str) -> Interval:
+    def beyond(
+        self, sampler: str, ours: str, others: Iterable[str], key: str, comparisons: int = 1
+    ) -> Interval:
         """The smallest of the others' means, less ours."""
         own = self.by_tuning(sampler, ours, key)
         values = {other: self.by_tuning(sampler, other, key) for other in others}
-        return _end(min, (difference(values[other], own, self.runs(ours, other)) for other in values))
+        return _end(
+            min,
+            lambda n: [
+                difference(each, own, self.runs(ours, other), n * comparisons)
+                for other, each in values.items()
+            ],
+        )
 
 
 def _number(row: dict, key: str) -> float:
@@ -151,7 +163,7 @@ def _number(row: dict, key: str) -> float:
 def lowest_ksd(results: Results, ours: Sequence[str]) -> Interval:
     """Of how many samplers one of ``ours`` has a lower KSD than grid search and the heuristic."""
     return count(
-        _end(max, [results.beyond(sampler, one, OTHERS, "ksd") for one in ours])
+        _end(max, lambda n, own=sampler: [results.beyond(own, one, OTHERS, "ksd", n) for one in ours])
         for sampler in results.samplers
     )
 
@@ -175,14 +187,18 @@ def batches_of_a_hundredth(results: Results) -> Interval:
 def largest_difference(results: Results, key: str) -> Interval:
     """The largest difference between two of the paper's tuners, in percentage points, over all samplers."""
     tuners = ("mamba-ksd", "mamba-fssd", *OTHERS, "grid-ksd")
-    found = []
-    for sampler in results.samplers:
-        values = {tuner: 100 * results.by_tuning(sampler, tuner, key) for tuner in tuners}
-        for place, one in enumerate(tuners):
-            for other in tuners[:place]:
-                runs = results.runs(one, other)
-                found.append(_size(difference(values[one], values[other], runs)))
-    return _end(max, found)
+    pairs = list(product(results.samplers, combinations(tuners, 2)))
+    values = {
+        (sampler, tuner): 100 * results.by_tuning(sampler, tuner, key)
+        for sampler, tuner in product(results.samplers, tuners)
+    }
+    return _end(
+        max,
+        lambda n: [
+            _size(difference(values[sampler, one], values[sampler, other], results.runs(one, other), n))
+            for sampler, (one, other) in pairs
+        ],
+    )
 
 
 def _size(interval: Interval) -> Interval:
@@ -197,8 +213,8 @@ def _factor(interval: Interval) -> Interval:
 
 
 def ratio_of_ksd(results: Results) -> Interval:
-    """Grid-KSD's KSD over MAMBA-KSD's or the inverse, whichever is larger: roots of mean squares, geometric mean over
-    the samplers where both means are more than two standard errors above zero. The logarithm of a mean m with the
+    """Grid-KSD's KSD over MAMBA-KSD's, roots of mean squares: the geometric mean over the samplers where both means are
+    more than two standard errors above zero, or its inverse if that is larger. The logarithm of a mean m with the
     standard error e has, to first order, the error e / m."""
     tuners, logs, parts = ("grid-ksd", "mamba-ksd"), [], []
     for sampler in results.samplers:
@@ -244,7 +260,7 @@ def loss_of_stability(results: Results) -> Interval:
 
 def distance_of_estimates(*results: Results, gradients: str, points: str) -> Interval:
     """The largest factor, over step sizes, between an estimate of the KSD and that of all draws with full gradients:
-    its geometric mean over models, the smallest and the largest."""
+    its geometric mean over models, the smallest and the largest. Step sizes whose chain has no KSD do not count."""
     logs = []
     for one in results:
         rows = [row for record in one.estimates for row in record["rows"] if row["figure"] == "step_size"]
@@ -254,8 +270,10 @@ def distance_of_estimates(*results: Results, gradients: str, points: str) -> Int
             for (kind, which, step), value in found.items()
             if (kind, which) == ("full-batch", "all")
         ]
-        factors = [abs(np.log(a / b)) for a, b in pairs if a and b and np.isfinite([a, b]).all()]
-        logs.append(max(factors, default=np.inf))
+        factors = [abs(np.log(a / b)) if a and b else np.inf for a, b in pairs if a is not None]
+        if not factors:
+            return Interval(0.0, np.nan, np.inf, np.inf)
+        logs.append(max(factors))
     return _factor(Interval(min(logs), np.mean(logs), max(logs), np.inf))
 
 
@@ -271,10 +289,10 @@ def loss_over_ours(results: Results) -> Interval:
         return Interval(0.0, np.nan, np.inf, np.inf)
     named = {chosen["tuner"] for record in results.regret for chosen in record["chosen"]}
     others = [one for one in TUNERS if one in named and TUNERS[one].in_paper and not one.endswith("-smaller")]
-    return _factor(_end(min, (_over_ours(results, one) for one in others)))
+    return _factor(_end(min, lambda n: [_over_ours(results, one, n) for one in others]))
 
 
-def _over_ours(results: Results, other: str) -> Interval:
+def _over_ours(results: Results, other: str, comparisons: int) -> Interval:
     """The logarithm of the mean loss of one tuner over that of the default one. A loss at the cap may be any larger
     one."""
     logs, parts, runs = [], [], results.runs(other, "mamba")
@@ -291,7 +309,7 @@ def _over_ours(results: Results, other: str) -> Interval:
         parts += [((len(values) - 1) * values.var(), len(values) - 1) for values in without]
         is_known = {name: known and len(fresh.losses) > 1 for name, known in is_known.items()}
     parts = [(part / len(logs) ** 2, degrees) for part, degrees in parts]
-    found = _around(np.mean(logs), parts, runs)
+    found = _around(np.mean(logs), parts, runs, comparisons)
     return found._replace(
         low=found.low if is_known["below"] else -np.inf, high=found.high if is_known["above"] else np.inf
     )
@@ -424,14 +442,19 @@ def shown(found: Interval) -> str:
 
 
 def as_published(records: Records) -> Records:
-    """The records with the published code's defects in place of ours, where there are such; empty without any.
+    """The records with the published code's defects in place of ours; empty unless all races were audited.
 
     What grid search and the heuristic change by is the explicit SGHMC alone."""
     replaced = {}
     for defect in ("explicit", "as_published"):
         found = [one for one in records.get("audits", ()) if one["defect"] == defect]
         replaced |= {(one["sampler"], one["tuner"]): one for one in found}
-    if not replaced:
+    raced = {
+        (one["sampler"], one["tuner"])
+        for one in records["evaluation"]
+        if one["model"] == MODEL and one["tuner"] in RACES
+    }
+    if not replaced or raced - replaced.keys():
         return {}
     evaluation = [
         replaced.get((one["sampler"], one["tuner"]), one) if one["model"] == MODEL else one

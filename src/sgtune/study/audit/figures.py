@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from itertools import product
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,6 +24,7 @@ from sgtune.study.report.style import (
     sampler_rows,
     tuner_style,
 )
+from sgtune.study.report.table import Cell
 
 SERIES = {
     "mamba-ksd": tuner_style("mamba-ksd"),
@@ -43,20 +43,8 @@ LIMIT = {
 """Of each panel the axis; of the error it is the model's main loss."""
 
 
-class Number(NamedTuple):
-    """A number of one sampler and series, with its standard error, None of a single run; or only an ``upper`` end."""
-
-    model: str
-    sampler: str
-    series: str
-    panel: str
-    value: float | None
-    se: float | None
-    upper: float | None
-
-
-def _numbers(records: Records) -> Iterator[Number]:
-    """Of each panel, means over the runs of each sampler and series, as the tables have them."""
+def _numbers(records: Records) -> Iterator[Cell]:
+    """Of each panel, the metric, means over the runs of each sampler and series, the tuner, as the tables have them."""
     references = {one["model"]: one for one in records["reference"] if "monte_carlo_error" in one}
     found = [one | {"series": one["tuner"]} for one in with_floors(records) if one["tuner"] in SERIES]
     for record in records["preconditioned"]:
@@ -79,17 +67,18 @@ def _numbers(records: Records) -> Iterator[Number]:
         whose = (record["model"], record["sampler"], record["series"])
         (cell,) = evaluation_cells(record, ["ksd"])
         if cell.floor:
-            ends = (over(end, cell.floor) for end in (cell.value, cell.se, cell.upper))
-            yield Number(*whose, "ksd", *ends)
+            value, se, upper = (over(end, cell.floor) for end in (cell.value, cell.se, cell.upper))
+            yield Cell(*whose, "ksd", value, se=se, upper=upper)
         loss = metric_of(CATALOGUE[record["model"]].losses[0])
         factor, (cell,) = SOURCES[loss][1], evaluation_cells(record, [loss])
-        yield Number(*whose, "error", *(over(end, factor) for end in (cell.value, cell.se)), None)
+        yield Cell(*whose, "error", over(cell.value, factor), se=over(cell.se, factor))
         reference = references[record["model"]]
         own = reference.get("functionals") or reference["blocks"][record["model"]]
         of_nuts = own["ess_median"] / reference["diagnostics"]["seconds"]
         rows = [row for row in record["table"] if finite(row.get("ess_median")) is not None]
         rates = [(row["replicate"], row["ess_median"] / row["seconds"] / of_nuts) for row in rows]
-        yield Number(*whose, "ess", *mean_of_choices(rates, len(record["arms"])), None)
+        value, se = mean_of_choices(rates, len(record["arms"]))
+        yield Cell(*whose, "ess", value, se=se)
 
 
 def limits(records: Records) -> Figure:
@@ -104,7 +93,7 @@ def limits(records: Records) -> Figure:
     figure, axes = panels(len(models), len(LIMIT), WIDTH, height, sharey=True)
     for (place, model), (column, name) in product(enumerate(models), enumerate(LIMIT)):
         axis, loss, reference = axes[place, column], CATALOGUE[model].losses[0], references[model]
-        own = [one for one in found if (one.model, one.panel) == (model, name)]
+        own = [one for one in found if (one.model, one.metric) == (model, name)]
         at = 1.0 if name != "error" else reference["monte_carlo_error"].get(loss)
         _panel(axis, own, samplers, at)
         words = LIMIT[name] or METRICS[metric_of(loss)].label.removesuffix(" × 10²")
@@ -118,10 +107,10 @@ def limits(records: Records) -> Figure:
     return figure
 
 
-def _panel(axis: Axes, found: list[Number], samplers: list[str], limit: float | None) -> None:
+def _panel(axis: Axes, found: list[Cell], samplers: list[str], limit: float | None) -> None:
     for one in found:
-        row = samplers.index(one.sampler) + (-0.25, 0, 0.25)[list(SERIES).index(one.series)]
-        look = SERIES[one.series] | DOT
+        row = samplers.index(one.sampler) + (-0.25, 0, 0.25)[list(SERIES).index(one.tuner)]
+        look = SERIES[one.tuner] | DOT
         if one.upper is not None:
             axis.annotate(
                 *("", (one.upper / 1.8, row), (one.upper, row)),

@@ -171,7 +171,8 @@ def _check_model(config: Mapping, model: str) -> None:
         require("tuners", lambda one: not TUNERS[one].needs_classes, "judge without predicted classes", why)
     require("reference.n_draws", *MULTIPLE, than="reference.chains")
     nuts = values["reference.nuts"]
-    if by_predictions := [loss for loss in losses_of(model, nuts) if loss in PREDICTIVE_LOSSES]:
+    by_predictions = [loss for loss in losses_of(model, nuts) if loss in PREDICTIVE_LOSSES]
+    if by_predictions and settings["regret"]["seconds"]:
         reason = "" if nuts else ", which has no reference"
         why = f" for {model}{reason}: its arms are judged by {' and '.join(by_predictions)}"
         require("regret.prediction_draws", bool, "be >= 1", why)

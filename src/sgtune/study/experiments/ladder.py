@@ -145,19 +145,11 @@ class Gaussian:
         return found
 
 
-def _axis(dimension: int) -> Float[np.ndarray, " d"]:
-    return np.logspace(-DECADES, 0.0, dimension)
-
-
-def _equicorrelated(dimension: int) -> Float[np.ndarray, " d"]:
-    return np.r_[(1 - CORRELATION) / (1 + CORRELATION * (dimension - 1)), np.ones(dimension - 1)]
-
-
 KINDS: dict[str, Callable[[int], np.ndarray]] = {
-    "axis": _axis,
-    "axis-narrow": lambda dimension: NARROWER * _axis(dimension),
-    "rotated": _axis,
-    "equicorrelated": _equicorrelated,
+    "axis": lambda dimension: np.logspace(-DECADES, 0.0, dimension),
+    "axis-narrow": lambda dimension: NARROWER * KINDS["axis"](dimension),
+    "rotated": lambda dimension: KINDS["axis"](dimension),
+    "equicorrelated": lambda d: np.r_[(1 - CORRELATION) / (1 + CORRELATION * (d - 1)), np.ones(d - 1)],
 }
 """The eigenvalues of each, by D."""
 
@@ -195,14 +187,7 @@ def ladder_model(known: Gaussian, seed: int = 0) -> Model:
 
 def with_mode_at_zero(model: Model) -> Model:
     """``model`` with its mode, so that none is searched for."""
-    model.found.mode = MapResult(
-        position=jnp.zeros(model.dimension, jnp.float32),
-        gradient_norm=0.0,
-        distance=0.0,
-        converged=True,
-        steps=0,
-        negative_log_posterior=0.0,
-    )
+    model.found.mode = MapResult(jnp.zeros(model.dimension, jnp.float32), 0.0, 0.0, True, 0, 0.0)
     return model
 
 

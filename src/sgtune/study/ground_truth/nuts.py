@@ -91,13 +91,14 @@ def sample_nuts(
     state = initial_state(kernel, start, covariance, key, (density, model.data, offset))
     if kept.blocks:
         last = kept.blocks[-1]
-        held = state_of(last, state), jnp.float32(last["offset"])
+        structure = jax.tree.structure(state)
+        leaves = (jnp.asarray(last[f"state_{i}"]) for i in range(structure.num_leaves))
+        held = structure.unflatten(leaves), jnp.float32(last["offset"])
         if agrees(kernel, held[0], (density, model.data, held[1]), last["functionals_at_state"]):
             state, offset = held
         else:
             logger.warning("%s: blocks of another log posterior; discarded", kept.folder)
-            # The files are overwritten as the chain reaches them.
-            kept.blocks.clear()
+            kept.discard()
     done = sum(len(arrays["n_steps"]) for arrays in kept.blocks)
     where = f"NUTS on {model.name}, chain {chain}"
     if done:
@@ -125,7 +126,7 @@ def sample_nuts(
         "n_warmup": n_warmup,
         "max_tree_depth": max_tree_depth,
         "seed": seed,
-        "seconds": kept.seconds,
+        "seconds": float(sum(block["seconds"] for block in kept.blocks)),
         "warmup_leapfrogs": int(statistics["n_steps"][:n_warmup].sum()),
         "numpyro_version": version("numpyro"),
     }
@@ -176,18 +177,20 @@ class Checkpoints:
 
     def keep(self, arrays: dict[str, Any], state: PyTree) -> None:
         """Write the next block with the state after it."""
+        leaves = {f"state_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
         with atomic_write(self._path()) as temporary:
-            np.savez(temporary, fingerprint=self.fingerprint, **arrays, **state_to_arrays(state))
+            np.savez(temporary, fingerprint=self.fingerprint, **arrays, **leaves)
         self.blocks.append(arrays)
+
+    def discard(self) -> None:
+        """Delete all blocks. Those of another function have this fingerprint, and would follow new ones."""
+        for path in self.folder.glob("block-*.npz"):
+            path.unlink()
+        self.blocks.clear()
 
     def joined(self, name: str) -> np.ndarray:
         """One array, concatenated over all blocks."""
         return np.concatenate([arrays[name] for arrays in self.blocks])
-
-    @property
-    def seconds(self) -> float:
-        """Of all blocks."""
-        return float(sum(arrays["seconds"] for arrays in self.blocks))
 
     def _next(self) -> dict[str, np.ndarray] | None:
         """The arrays of the next block's file; None if it is missing, or has another fingerprint."""
@@ -212,17 +215,6 @@ class Checkpoints:
 def thinning(dimension: int, n_draws: int, most_bytes: int) -> int:
     """The smallest k such that every k-th of ``n_draws`` float32 draws takes at most ``most_bytes`` in total."""
     return min(n_draws, max(1, math.ceil(np.float32().nbytes * dimension * n_draws / most_bytes)))
-
-
-def state_to_arrays(state: PyTree) -> dict[str, np.ndarray]:
-    """The leaves of a state."""
-    return {f"state_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
-
-
-def state_of(arrays: dict[str, np.ndarray], like: PyTree) -> PyTree:
-    """The inverse of `state_to_arrays`, for a state ``like`` this one."""
-    structure = jax.tree.structure(like)
-    return structure.unflatten(jnp.asarray(arrays[f"state_{i}"]) for i in range(structure.num_leaves))
 
 
 def moments_of(arrays: dict[str, np.ndarray], prefix: str) -> Moments | None:

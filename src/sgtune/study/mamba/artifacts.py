@@ -1,6 +1,6 @@
 """The tables and figures of the study of MAMBA (Coullon et al. 2023). Imports nothing heavy."""
 
-from sgtune.study.catalogue import TUNERS
+from sgtune.study.catalogue import MODELS, TUNERS
 from sgtune.study.report.artifact import Artifact, Study
 
 JUDGES = {"ksd": "KSD", "ksd_wide": "KSD, wide", "fssd": "FSSD", "psd": "PSD", "virial": "Virial"}
@@ -29,6 +29,8 @@ ALL_BUT_THEORY = tuple(name for name in TUNERS if name != "theory")
 BY_SAMPLER = {"rows": ("origin", "tuner", "metric"), "columns": ("sampler",)}
 BY_TUNER = {"rows": ("origin", "sampler", "metric"), "columns": ("tuner",)}
 OF_ARMS = ("evaluation", "reference", "widths")
+OF_TUNING = {"kinds": ("tuning",), "rows": ("sampler", "tuner"), "columns": ("detail", "metric")}
+OF_ESTIMATES = {"maker": "figures:estimates", "kinds": ("estimates",)}
 
 TABLES = {
     "table4": Artifact(
@@ -49,20 +51,10 @@ TABLES = {
         needs=("paper",),
     ),
     "tuning_time": Artifact(
-        maker="costs:tuning",
-        kinds=("tuning",),
-        title="What tuning costs",
-        options={"what": "time"},
-        rows=("sampler", "tuner"),
-        columns=("detail", "metric"),
+        maker="costs:tuning", title="What tuning costs", options={"what": "time"}, **OF_TUNING
     ),
     "tuning_parts": Artifact(
-        maker="costs:tuning",
-        kinds=("tuning",),
-        title="Where the time of tuning goes",
-        options={"what": "parts"},
-        rows=("sampler", "tuner"),
-        columns=("detail", "metric"),
+        maker="costs:tuning", title="Where the time of tuning goes", options={"what": "parts"}, **OF_TUNING
     ),
     "clocks": Artifact(
         maker="comparison:clocks",
@@ -215,17 +207,12 @@ TABLES |= {
 }
 
 # Of each model the paper has a table of accuracy in its text, a longer one and one of choices in its appendix.
-for model, name, kinds, (short, of_short), (long, of_long), choices in (
-    (
-        *("logistic", "Logistic regression", OF_ARMS, (1, ("ksd", XI))),
-        *((6, (XI, "ksd", "accuracy_percent", "n_samples")), 5),
-    ),
-    ("pmf", "PMF", OF_ARMS, (2, ("ksd", XI)), (8, (XI, "ksd", "rmse", "n_samples")), 7),
-    (
-        *("bnn", "Neural network", ("evaluation",), (3, CALIBRATION)),
-        *((10, (*CALIBRATION, "accuracy_percent", "n_samples")), 9),
-    ),
+for model, kinds, (short, of_short), (long, of_long), choices in (
+    ("logistic", OF_ARMS, (1, ("ksd", XI)), (6, (XI, "ksd", "accuracy_percent", "n_samples")), 5),
+    ("pmf", OF_ARMS, (2, ("ksd", XI)), (8, (XI, "ksd", "rmse", "n_samples")), 7),
+    ("bnn", ("evaluation",), (3, CALIBRATION), (10, (*CALIBRATION, "accuracy_percent", "n_samples")), 9),
 ):
+    name = MODELS[model].label
     TABLES |= {
         f"table{short}": Artifact(
             maker="accuracy:of_metrics",
@@ -255,16 +242,10 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
 
 FIGURES = {
     "figure1": Artifact(
-        maker="figures:estimates",
-        kinds=("estimates",),
-        title="Figure 1. KSD against the step size",
-        options={"varied": "step_size"},
+        title="Figure 1. KSD against the step size", options={"varied": "step_size"}, **OF_ESTIMATES
     ),
     "figure2": Artifact(
-        maker="figures:estimates",
-        kinds=("estimates",),
-        title="Figure 2. KSD against the batch size",
-        options={"varied": "batch_size"},
+        title="Figure 2. KSD against the batch size", options={"varied": "batch_size"}, **OF_ESTIMATES
     ),
     "widths": Artifact(
         ("widths",),
@@ -293,22 +274,16 @@ LINES = {
     "pmf": ("mamba-ksd", "grid", "heuristic"),
     "bnn": ("mamba-ksd", "mamba-ksd-smaller", "grid", "grid-smaller", "heuristic"),
 }
-OUR_LINES = ("mamba-ksd", "mamba", "mamba-psd", "mamba-ksd-scaled", "theory")
+OURS = ("mamba-ksd", "mamba", "mamba-psd", "mamba-ksd-scaled", "theory")
 
-for name, model, metric, lines, title in (
-    ("figure3", "logistic", "ksd", LINES, "Figure 3. Logistic regression: KSD"),
-    ("figure3_ours", "logistic", "ksd", OUR_LINES, "Figure 3, our tuners. Logistic regression: KSD"),
-    (
-        "figure3_scaled",
-        "logistic",
-        "ksd_scaled",
-        OUR_LINES,
-        "Figure 3, scaled. Logistic regression: KSD scaled",
-    ),
-    ("figure4", "pmf", "ksd", LINES, "Figure 4. PMF: KSD"),
-    ("figure5", "bnn", "ece_percent", LINES, "Figure 5. Neural network: ECE (%)"),
+for name, model, metric, kept, title in (
+    ("figure3", "logistic", "ksd", LINES["logistic"], "Figure 3. Logistic regression: KSD"),
+    ("figure3_ours", "logistic", "ksd", OURS, "Figure 3, our tuners. Logistic regression: KSD"),
+    ("figure3_scaled", "logistic", "ksd_scaled", OURS, "Figure 3, scaled. Logistic regression: KSD scaled"),
+    ("figure4", "pmf", "ksd", LINES["pmf"], "Figure 4. PMF: KSD"),
+    ("figure5", "bnn", "ece_percent", LINES["bnn"], "Figure 5. Neural network: ECE (%)"),
+    ("own_curves", "own", "ksd_scaled", OURS, "Your model: KSD scaled"),
 ):
-    kept = lines[model] if lines is LINES else lines
     FIGURES[name] = Artifact(
         maker="figures:run_time",
         kinds=("evaluation",),
@@ -317,14 +292,5 @@ for name, model, metric, lines, title in (
         options={"metric": metric},
         without=tuple(tuner for tuner in TUNERS if tuner not in kept),
     )
-
-FIGURES["own_curves"] = Artifact(
-    maker="figures:run_time",
-    kinds=("evaluation",),
-    title="Your model: KSD scaled against run time",
-    model="own",
-    options={"metric": "ksd_scaled"},
-    without=tuple(tuner for tuner in TUNERS if tuner not in OUR_LINES),
-)
 
 STUDY = Study("MAMBA", TABLES, FIGURES, names=JUDGES | KINDS)

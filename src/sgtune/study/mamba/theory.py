@@ -7,6 +7,7 @@ from math import hypot, sqrt
 
 import numpy as np
 
+from sgtune.study.catalogue import cap_of
 from sgtune.study.config.sections import model_settings
 from sgtune.study.mamba.comparison import choice_cells
 from sgtune.study.mamba.regret import AT_LEAST
@@ -67,16 +68,22 @@ def _of_sampler(record: Mapping, tuned: Mapping, seconds: float, of_reference: f
     # By the delta method.
     se = float(squares.std(ddof=1) / sqrt(len(squares)) / (2 * value)) if value else 0.0
     for metric, unit in both.items():
-        yield _bounded(Cell(**own, metric=metric, value=value / unit, se=se / unit, **counts))
+        cell = Cell(**own, metric=metric, value=value / unit, se=se / unit, **counts)
+        yield _bounded(cell, run, LOSS)
 
 
 def _counts(run: Mapping) -> dict[str, int]:
     return {"finite": run["diverged"].count(False), "replicates": len(run["diverged"])}
 
 
-def _bounded(cell: Cell) -> Cell:
-    """Marked where runs diverged, which count as the cap of their loss: it is a lower bound."""
-    return replace(cell, text=f"{AT_LEAST} {cell.shown}") if cell.finite < cell.replicates else cell
+def _is_bound(run: Mapping, loss: str) -> bool:
+    """Whether a run diverged, or is at the cap of the loss: the mean is a lower bound."""
+    return any(run["diverged"]) or max(run["losses"][loss]) >= cap_of(loss)
+
+
+def _bounded(cell: Cell, run: Mapping, loss: str) -> Cell:
+    """Marked if it is a lower bound."""
+    return replace(cell, text=f"{AT_LEAST} {cell.shown}") if _is_bound(run, loss) else cell
 
 
 def _missing(record: Mapping, run: Mapping | None) -> str | None:
@@ -118,7 +125,7 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
             metric = metric_of(name)
             values = SOURCES[metric][1] * np.array(run["losses"][name], float)
             error = float(values.std(ddof=1) / sqrt(len(values)))
-            yield _bounded(Cell(**about, metric=metric, value=float(values.mean()), se=error))
+            yield _bounded(Cell(**about, metric=metric, value=float(values.mean()), se=error), run, name)
         best = for_longest[chosen["tuner"]]
         for metric, name in (("over_longest", names[0]), ("over_longest_xi", "relative_sd_error")):
             if best is not None and name in names:
@@ -128,10 +135,10 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
                 over = ratio(above, below)
                 # An arm against itself has no error.
                 error = None if chosen["arm"] == best else over.se
-                if chosen["arm"] != best and any(after[best]["diverged"]):
+                if chosen["arm"] != best and _is_bound(after[best], name):
                     yield Cell(**about, metric=metric, missing=AT_CAP)
                 else:
-                    yield _bounded(Cell(**about, metric=metric, value=over.value, se=error))
+                    yield _bounded(Cell(**about, metric=metric, value=over.value, se=error), run, name)
 
 
 def gaussian_ladder(records: Records) -> list[Cell]:

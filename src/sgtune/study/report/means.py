@@ -145,6 +145,9 @@ def _best_of(group: Sequence[Cell]) -> list[Cell]:
     if not order or len(by_squares) != 1:
         return []
     first = order(eligible, key=lambda cell: _judged(cell)[0])
+    if first.text is not None:
+        # A lower bound.
+        return []
     if first.floor is not None and (first.upper if first.value is None else first.value) < first.floor:
         return []
     alike = [cell for cell in eligible if _runs(cell) == _runs(first)]
