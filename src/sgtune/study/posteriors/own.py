@@ -6,11 +6,13 @@ it declares, and asked for again when one of these has changed.
 """
 
 import contextlib
+import importlib.util
 import re
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -188,16 +190,22 @@ def read_model(file: str) -> tuple["Model", list[Path]]:
     return replace(made, name=NAME, functionals=None), paths
 
 
+class _OfText(SourceFileLoader):
+    """The text of a file, and no bytecode, which goes by its size and the second in which it was written."""
+
+    def path_stats(self, path):
+        raise OSError
+
+
 def _imported(file: str) -> ModuleType:
-    path = Path(file).resolve()
-    # Under a name of its own: a file may be called as a module that it imports. No bytecode, which goes by the file's
-    # size and the second in which it was written.
-    module = ModuleType("_sgtune_own_model")
-    module.__file__ = str(path)
-    sys.modules[module.__name__] = module
+    # Under a name of its own: a file may be called as a module that it imports.
+    loader = _OfText("_sgtune_own_model", str(Path(file).resolve()))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     # Last, so that nothing beside the file hides a package.
-    sys.path.append(str(path.parent))
-    exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
+    sys.path.append(str(Path(file).resolve().parent))
+    spec.loader.exec_module(module)
     return module
 
 
