@@ -244,6 +244,9 @@ def test_a_default_grid_begins_at_the_largest_stable_step_size():
     assert without[0] - without[-1] == pytest.approx(2)
     assert with_noise[0] - with_noise[-1] == pytest.approx(4)
     assert fitted_step_sizes("ccadl-cv", 1.0, 10_000.0)[0] == pytest.approx(np.log10(2 / 100))
+    # In the unit of a position: a sd, and a hundredth of it.
+    adam = fitted_step_sizes("adam-mcmc", 1.0, 1e6)
+    assert (adam[0], adam[-1], len(adam)) == pytest.approx((-3, -5, 9))
     # Where the curvature allows larger ones, a thermostat does not.
     for sampler, largest in (("sgnht", 0.03), ("sgnht-shang", 0.03**0.5), ("ccadl-cv", 0.03**0.5)):
         assert fitted_step_sizes(sampler, 1.0, 1.0)[0] == pytest.approx(np.log10(largest))

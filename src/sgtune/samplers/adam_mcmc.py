@@ -233,6 +233,7 @@ _COMMON = {
     "uses_log_density": True,
     "statistics": acceptance_statistics,
     "optimal_acceptance": RANDOM_WALK,
+    "step_size_power": 2,
     # The default sd of the noise is ten times the step size.
     "largest_step": 1.0,
 }

@@ -33,7 +33,7 @@ class Sampler(NamedTuple):
         covariance: "diagonal" or "full" if it asks its target for this form of the covariance of the gradient's noise
             (`sgtune.samplers.covariance`); a batch of 1 < N is then refused. Empty if it does not.
         step_size_power: k of e = step_size^k, the step size that SGLD and `heuristic` count in: 2 for samplers whose
-            momentum has unit scale.
+            momentum has unit scale, or whose step size has the unit of a position.
         largest_step: the step size above which the chain of a standard normal leaves it, with exact gradients and as
             the friction vanishes; with a Metropolis test, a step size of which hardly any proposal is accepted. Without
             a thermostat, which has a limit of its own:

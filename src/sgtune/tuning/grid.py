@@ -50,15 +50,19 @@ def fitted_step_sizes(sampler: str, fraction: float, curvature: float = 1.0) -> 
     They begin at the largest stable one, `sgtune.samplers.Sampler.largest_step` over the largest ``curvature`` of
     -log pi, or ``largest_of_thermostat`` if that is smaller, and end at 0.01 of it; or, where the noise of minibatches
     has no control variate, at 0.01 times ``fraction``: this noise widens the posterior by e N / n. A quarter of a
-    decade apart, all in units of e, the step size of SGLD (`sgtune.samplers.Sampler.step_size_power`).
+    decade apart, all in units of e, the step size of SGLD (`sgtune.samplers.Sampler.step_size_power`); range and
+    distance of a sampler with a Metropolis test in its own units, for in D dimensions it may need 1 / sqrt(D) of a
+    posterior sd.
     """
     method, estimator = resolve_sampler(sampler)
     decades = DECADES - (0.0 if estimator.needs_centre else log10(fraction))
-    largest = method.step_size_power * log10(method.largest_step) - log10(curvature)
-    largest = min(largest, method.step_size_power * log10(min(method.largest_of_thermostat, 10.0**LARGEST)))
+    power = method.step_size_power
+    largest = log10(method.largest_step) - log10(curvature) / power
+    largest = min(largest, log10(min(method.largest_of_thermostat, 10.0**LARGEST)))
+    per_decade = PER_DECADE * (1 if method.uses_log_density else power)
     # Half a step of tolerance, so that rounding does not cut the last one.
     count = int(decades * PER_DECADE + 0.5) + 1
-    return tuple((largest - i / PER_DECADE) / method.step_size_power for i in range(count))
+    return tuple(largest - i / per_decade for i in range(count))
 
 
 def remarks_on_default(n_data: int) -> list[str]:

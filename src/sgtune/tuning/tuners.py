@@ -241,7 +241,7 @@ class GridSearch(Tuner):
 class Heuristic(Tuner):
     """h = 1 / N (paper Sect. 3.4.1; Brosse et al. 2018); no arm is run. ``heuristic`` is ``Heuristic()``.
 
-    1 / N is the square of the step size where the momentum has unit scale.
+    1 / N is the square of the step size where the momentum has unit scale, or the step size that of a position.
 
     Attributes:
         batch_fraction, n_leapfrog: the chosen arm's values; they are not tuned.
