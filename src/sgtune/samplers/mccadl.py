@@ -33,8 +33,8 @@ x = h^2 Sigma / 2: this is 1 - x^2 / 6 for small x, and never above 1. A kick ar
 
 Sigma is the estimate of the current minibatch (kappa = 1), with (N^2 / n) (1 - n / N); there is no moving average. In
 the full form the covariance flow uses the scaling of scaling and squaring: a Taylor polynomial of exp(-M / 2^k), with
-M = (h / 2) Sigma t, is applied 2^k times to the vector, where k brings the norm of M / 2^k to 1/2 or less. It is exact
-to float32, and no D x D exponential is computed. In the diagonal form it is the exponential itself.
+M = (h / 2) Sigma t, is applied 2^k times to the vector, where k brings the norm of M / 2^k to 1/2 or less. No D x D
+exponential is computed. In the diagonal form it is the exponential itself.
 
 Stability: every kick of Algorithm 1, and of SGNHT, adds noise of variance h^2 Sigma to p, and no friction cools p
 below it: |p|^2 cannot come down to D unless h^2 tr Sigma < D. So their limit is h = 1 / sigma for Sigma = sigma^2 I
@@ -160,6 +160,7 @@ def make_mccadl(*, covariance: str = "full") -> Sampler:
 
 @cache
 def _make(covariance: str) -> Sampler:
+    # Without a limit of the thermostat's own: the chain of a normal keeps its sd up to h = 1.5, where CCAdL's is lost.
     return Sampler(
         init, partial(step, covariance), (FRICTION_RATE,), covariance=covariance, step_size_power=2
     )
