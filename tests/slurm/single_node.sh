@@ -104,7 +104,7 @@ print(f"{len(spans)} jobs, {len(alone)} of them timed; beside a timed one: {besi
 PYTHON
 
 echo "== Snakemake is killed while a chain of NUTS runs"
-printf 'run: killed\nreference: {n_warmup: 100, n_draws: 400000, block: 2000}\n' >"$work/killed.yaml"
+printf 'run: killed\nreference: {n_warmup: 100, n_draws: 2000000, block: 20000}\n' >"$work/killed.yaml"
 killed=(results/killed/reference/logistic/nuts.json --configfile tests/tiny.yaml "$work/killed.yaml")
 logs=results/killed/logs/sample_nuts
 "${submit[@]}" "${killed[@]}" >"$work/killed.log" 2>&1 &
