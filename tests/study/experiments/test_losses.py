@@ -80,7 +80,10 @@ def test_a_run_depends_only_on_its_arm_and_replicate(run):
     early, late = run([GOOD, SMALL], seconds=[0.1, 0.3])[0]
     ((filled_up,),) = run([GOOD], width=5)
     _, (second,) = run([SMALL, GOOD], width=1)
-    assert once == again == early == filled_up == second
+    for other in (again, early, filled_up, second):
+        # From jax 0.12 on a program of one chain rounds otherwise than one of several.
+        assert other["losses"] == pytest.approx(once["losses"], rel=1e-4)
+        assert {**other, "losses": None} == {**once, "losses": None}
     assert late["steps"] == 300
     assert other_replicate["losses"] != once["losses"]
     assert run([GOOD], seconds=[1e-6])[0][0]["steps"] == 10
