@@ -109,7 +109,8 @@ def plot_race(rungs: "pd.DataFrame", best: Mapping[str, Any] | None) -> np.ndarr
         for scale in (axis.xaxis, axis.yaxis):
             low, high = scale.get_view_interval()
             # Within a decade and a half powers of ten are too few labels, and all minor ticks too many.
-            scale.set_major_locator(ticker.LogLocator(subs=(1, 3) if high < 30 * low else (1,)))
+            subs = (1, 2, 5) if high < 10 * low else (1, 3) if high < 30 * low else (1,)
+            scale.set_major_locator(ticker.LogLocator(subs=subs))
             plain = ticker.FuncFormatter(lambda value, _: f"{value:g}")
             scale.set_major_formatter(plain if high < 2_000 * low else ticker.LogFormatterMathtext())
             scale.set_minor_formatter(ticker.NullFormatter())
