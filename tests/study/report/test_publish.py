@@ -9,6 +9,7 @@ from sgtune.study.report.publish import (
     COPIED,
     IN_README,
     INDEX,
+    MAIN_RUN,
     checksums,
     compare,
     origin_of,
@@ -61,7 +62,7 @@ def run_of(folder, rows=ROWS, **sources):
     return folder / "manifest.json"
 
 
-def published(tmp_path, name="tuning", **changes):
+def published(tmp_path, name=MAIN_RUN, **changes):
     folder = published_folder(tmp_path, name)
     publish(run_of(tmp_path / "runs" / name, **changes), folder, MAMBA, CAPTIONS)
     return folder
@@ -78,10 +79,10 @@ def test_publishing_replaces_a_study_and_keeps_the_others(tmp_path):
     assert files == {"README.md", "figures/regret_dots.svg", "manifest.json", "tables/headline.csv"}
     assert read_json(main / "manifest.json")["sources"] == {"headline": SOURCES}
     index = (main.parent / "README.md").read_text("utf-8")
-    for name in ("judges", "tuning"):
+    for name in ("judges", MAIN_RUN):
         assert index.count(f"[{name}]({name}/README.md): {origin_of(main)}") == 1
     assert "Tables: 1, figures: 1." in index
-    assert not (main.parent / ".tuning").exists()
+    assert not (main.parent / f".{MAIN_RUN}").exists()
 
 
 @pytest.mark.parametrize("commits", [[], ["a" * 40, "b" * 40], [f"{'a' * 40}-dirty"]])

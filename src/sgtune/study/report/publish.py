@@ -13,13 +13,16 @@ from sgtune.study.report.table import FIELDS, Caption, markdown_tables, read_fra
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
-MAIN_RUN = "tuning"
+MAIN_RUN = "paper"
 """The folder of the main run."""
+
+NETWORK_RUN = "tuning"
+"""The run that has the network, until it is in the main run."""
 
 SMALL_FACTORISATION = "small_pmf_2"
 """The run with a factorisation whose NUTS converges: README's table has its regret beside the main run's."""
 
-IN_README = (MAIN_RUN, SMALL_FACTORISATION)
+IN_README = (MAIN_RUN, NETWORK_RUN, SMALL_FACTORISATION)
 """The published runs of which README's table has numbers."""
 
 REGRET = Artifact((), "", rows=("tuner",), columns=("model",))
@@ -233,7 +236,7 @@ def show_results(readme: Path, published: Path) -> None:
         raise DataError(f"{readme}: needs the lines {MARKS[0]!r} and {MARKS[1]!r} around its results")
     where = published.parent.relative_to(readme.parent).as_posix()
     parts = [
-        markdown_tables(_regret(published), REGRET, {"small_pmf": "Small PMF"}),
+        markdown_tables(_regret(published), REGRET, {"pmf": "MovieLens", "small_pmf": "Small PMF"}),
         f"![Regret of the tuners, by sampler]({where}/{MAIN_RUN}/figures/regret_dots.svg)",
     ]
     origins = [
@@ -247,12 +250,13 @@ def show_results(readme: Path, published: Path) -> None:
 
 
 def _regret(published: Path) -> pd.DataFrame:
-    """Regret over the oracle's by the main loss of each model, of the main run and of the small factorisation. Models
-    and tuners without any number are left out, and so are tuners of one sampler and `LEFT_OUT`."""
-    frames = [read_frame(published / "tables/headline.csv")]
-    small = published.with_name(SMALL_FACTORISATION) / "tables/headline.csv"
-    if small.is_file():
-        frames.append(read_frame(small).replace({"model": {"pmf": "small_pmf"}}))
+    """Regret over the oracle's by the main loss of each model, of the runs `IN_README`. Models and tuners without any
+    number are left out, and so are tuners of one sampler and `LEFT_OUT`."""
+    small = {SMALL_FACTORISATION: {"model": {"pmf": "small_pmf"}}}
+    tables = {name: published.with_name(name) / "tables/headline.csv" for name in IN_README}
+    frames = [
+        read_frame(path).replace(small.get(name, {})) for name, path in tables.items() if path.is_file()
+    ]
     frame = pd.concat(frames).drop_duplicates(["model", "tuner"])
     frame = frame[~(frame["tuner"].str.endswith("-smaller") | frame["tuner"].isin(LEFT_OUT))]
     for field in ("model", "tuner"):
