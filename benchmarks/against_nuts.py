@@ -253,12 +253,11 @@ def publish(folder: Path) -> None:
     record = {"machines": sorted(machines), "truths": truths, "failed": failed, "ratios": ratios(frame)}
     target.write_text(json.dumps(record | {"rows": rows}, indent=1), encoding="utf-8")
     sns.set_theme("paper", "ticks")
-    figure = Figure(figsize=(7, 3.8), layout="constrained")
+    figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.subplots(len(DIMENSIONS), len(ROWS), sharex=True, sharey=True)
     cells = [(i, d, k, n) for (i, d), (k, n) in product(enumerate(DIMENSIONS), enumerate(ROWS))]
     for i, d, k, n in (cell for cell in cells if f"{cell[3]} {cell[1]}" in truths):
         axis, exact = axes[i, k], truths[f"{n} {d}"]
-        axis.axhline(exact["error"], color="#262626", lw=0.8, ls=":", label="error of the truth")
         axis.axhline(
             exact["laplace"]["error"], color="#009E73", lw=0.8, ls="--", label="Laplace approximation"
         )
@@ -267,7 +266,7 @@ def publish(folder: Path) -> None:
             # Rows of NUTS are at steps of 1.2: four of them share a point.
             points = np.floor(np.log(own["seconds"]) / np.log(1.2) / 4) if method == "nuts" else own["budget"]
             line = np.exp(np.log(own[["seconds", "error"]]).groupby(points).mean())
-            style = {"color": color, "marker": marker, "ms": 3, "lw": 1, "label": name}
+            style = {"color": color, "marker": marker, "ms": 4, "lw": 1.2, "label": name}
             axis.plot(line["seconds"], line["error"], **style)
         lost = [one["method"] for one in failed if (one["n"], one["d"]) == (n, d)]
         words = "\n".join(f"{lost.count(name)} {name} failed" for name in LINES if name in lost)
@@ -276,10 +275,10 @@ def publish(folder: Path) -> None:
         log_ticks(axis.xaxis)
         log_ticks(axis.yaxis)
         if k == 0:
-            axis.set_ylabel(f"D = {d}\nerror (posterior sds)")
+            axis.set_ylabel(f"D = {d}\nerror (sds)")
         if i == len(DIMENSIONS) - 1:
             axis.set_xlabel("seconds in all")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(target.with_suffix(".svg"))
 
 

@@ -268,6 +268,27 @@ def test_readme_says_how_long_its_first_command_takes():
     assert minutes < int(said[1]) < minutes + 2
 
 
+def test_what_is_said_of_nuts_and_tuned_chains_after_equal_seconds_is_measured():
+    held = json.loads((ROOT / "benchmarks/published/against_nuts.json").read_text("utf-8"))
+    assert held["failed"] == []
+    found = pd.DataFrame(held["ratios"])
+    found = found[found["method"] == "sghmc-cv"]
+    laplace = {tuple(map(int, cell.split())): own["laplace"]["error"] for cell, own in held["truths"].items()}
+    for (n, d), cells in found.groupby(["n", "d"]):
+        # The error of NUTS over that of the tuned chain, unless NUTS has no draws yet.
+        logs = cells["ratio"].astype(float).map(math.log).groupby(cells["budget"])
+        means, ses = logs.mean().dropna(), (logs.std() / logs.count() ** 0.5)
+        if (n, d) == (10**4, 10):
+            assert (means.abs() < 2 * ses).all()
+        if (n, d) == (10**4, 100):
+            assert means.between(math.log(1.3), math.log(1.8)).all()
+        if n >= 10**5:
+            assert (means.map(math.exp) > (3 if n == 10**5 else 7)).all()
+        assert len(means) == 0 if (n, d) == (10**7, 100) else len(means) > 0
+        if n >= 10**6:
+            assert laplace[n, d] < cells["error"].min()
+
+
 def growth(**case) -> dict:
     """The row of `benchmarks/growth.py` of this case."""
     rows = json.loads((ROOT / "benchmarks/published/growth.json").read_text("utf-8"))["rows"]
