@@ -74,14 +74,36 @@ LAYERS = (
 )
 
 
-@pytest.mark.parametrize("package", LAYERS)
-def test_a_layer_imports_only_layers_below_it(package):
+ROOMS = (
+    *("catalogue", "posteriors", "ground_truth", "config", "pipeline", "report", "experiments"),
+    *("mamba", "ccadl", "adam_mcmc", "user_posteriors", "audit", "studies"),
+)
+"""Of the study, as CONTRIBUTING.md lists them."""
+
+
+@pytest.mark.parametrize("number", range(len(LAYERS)))
+def test_a_layer_imports_only_layers_below_it(number):
     """So nothing in the library imports the study, which is the last layer."""
-    below = LAYERS[: LAYERS.index(package) + 1]
-    for module in MODULES:
-        if module.split(".")[1:2] == [package]:
-            used = {name.split(".")[1] for name in imports_of(module) if name.count(".")}
-            assert used <= set(below), module
+    assert_no_import_upwards("sgtune", LAYERS, number)
+
+
+@pytest.mark.parametrize("number", range(len(ROOMS)))
+def test_a_room_of_the_study_imports_only_rooms_below_it(number):
+    assert_no_import_upwards("sgtune.study", ROOMS, number)
+
+
+def assert_no_import_upwards(package, rooms, number):
+    paths = {f"{package}.{room}": room for room in rooms}
+    modules = {
+        module: room
+        for module in MODULES
+        for path, room in paths.items()
+        if f"{module}.".startswith(f"{path}.")
+    }
+    for module in modules:
+        if modules[module] == rooms[number]:
+            used = {modules[name] for name in imports_of(module) if name in modules}
+            assert used <= set(rooms[: number + 1]), module
 
 
 def test_nothing_downloaded_can_be_unpickled_or_executed():

@@ -4,7 +4,7 @@ workflow reads it while it is parsed."""
 from collections.abc import Mapping
 
 from sgtune.study.config import sections
-from sgtune.study.pipeline.plan import tuners_of
+from sgtune.study.config.sections import tuners_of
 from sgtune.study.report.artifact import Artifact, Study
 
 MODEL = "logistic"

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 
-from sgtune.study.catalogue import MODELS, TUNERS
+from sgtune.study.catalogue import MODELS, NEEDS_RAW, TUNERS
 
 RUN = ("data", "map", "seed", "calibration.table")
 JUDGED = (*RUN, "reference")
@@ -51,6 +51,24 @@ def model_settings(config: Mapping, model: str) -> dict:
         "ood": config["data"]["ood"] if MODELS[model].out_of_distribution else None,
         "grids": config["grids"][model],
     }
+
+
+def tuners_of(config: Mapping, model: str, sampler: str) -> list[str]:
+    """Tuners studied with ``sampler`` on ``model``, those on the smaller grid last; of a user's model those that suit
+    it."""
+    settings = model_settings(config, model)
+    tuners = list(settings["tuners"])
+    if not MODELS[model].in_paper:
+        predicts = settings["data"][model]["predicts"]
+        tuners = [
+            name
+            for name in tuners
+            if name not in NEEDS_RAW and (predicts or not TUNERS[name].looks_at_test_set)
+        ]
+    if sampler in settings["grids"].get("smaller", {}).get("samplers", []):
+        # The name under which a tuner also runs on the smaller grid, if it does.
+        tuners += [name for tuner in tuners for name, entry in TUNERS.items() if entry.method == tuner]
+    return tuners
 
 
 def merge(below: Mapping, above: Mapping) -> dict:

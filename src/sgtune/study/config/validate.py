@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from sgtune.study.catalogue import MODELS, PREDICTIVE_LOSSES, TUNERS, losses_of
 from sgtune.study.config.main import FOLDERS, OwnArms
 from sgtune.study.config.schema import DEFAULTS, Configuration, allowed, json_schema
-from sgtune.study.config.sections import canonical, leaves, merge, model_settings
-from sgtune.study.pipeline.plan import tuners_of
+from sgtune.study.config.sections import canonical, leaves, merge, model_settings, tuners_of
 from sgtune.study.posteriors.own import NAME as OWN
 from sgtune.study.posteriors.own import facts_of, run_named_after
 from sgtune.support.axes import FRICTION

@@ -8,31 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sgtune.sampling.budget import batch_size_of, read_costs
-from sgtune.study.catalogue import MODELS, NEEDS_RAW, TUNERS, has_axis, losses_of
-from sgtune.study.config.sections import model_settings, settings_of
+from sgtune.study.catalogue import MODELS, TUNERS, has_axis, losses_of
+from sgtune.study.config.sections import model_settings, settings_of, tuners_of
 from sgtune.support.axes import N_LEAPFROG
 from sgtune.support.errors import InputError
 
 CHECKED_CHAINS = 4
 """Of each sampler on a user's model."""
-
-
-def tuners_of(config: Mapping, model: str, sampler: str) -> list[str]:
-    """Tuners studied with ``sampler`` on ``model``, those on the smaller grid last; of a user's model those that suit
-    it."""
-    settings = model_settings(config, model)
-    tuners = list(settings["tuners"])
-    if not MODELS[model].in_paper:
-        predicts = settings["data"][model]["predicts"]
-        tuners = [
-            name
-            for name in tuners
-            if name not in NEEDS_RAW and (predicts or not TUNERS[name].looks_at_test_set)
-        ]
-    if sampler in settings["grids"].get("smaller", {}).get("samplers", []):
-        # The name under which a tuner also runs on the smaller grid, if it does.
-        tuners += [name for tuner in tuners for name, entry in TUNERS.items() if entry.method == tuner]
-    return tuners
 
 
 def studied(config: Mapping) -> list[tuple[str, str, str]]:
