@@ -8,7 +8,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from small_models import small_logistic_model
 
-from sgtune import Arm, Budget, InputError, sample, samplers, tune
+from sgtune import Arm, Budget, sample, samplers, tune
 from sgtune.samplers.covariance import no_steps, updated
 from sgtune.samplers.sghmc_shang import SHARE, clipped_root
 from sgtune.samplers.target import Target
@@ -233,12 +233,9 @@ def test_statistics_name_the_friction_that_sghmc_would_need(model):
     options = {"step_size": 4e-3, "batch_size": 5, "budget": Budget(steps=300)}
     clipped = sample(model, "sghmc-shang", friction=0.5, **options).statistics
     assert clipped["clipped_share"] > 0
-    with pytest.raises(InputError, match=r"^friction: .*not positive semi-definite.*A must be at least"):
-        samplers.check_not_clipped(clipped)
     enough = sample(model, "sghmc-shang", friction=3 * clipped["friction_needed"], **options).statistics
     assert enough["clipped_share"] == 0
     assert enough["friction_needed"] == pytest.approx(3 * clipped["friction_needed"])
-    samplers.check_not_clipped(enough)
 
 
 def test_the_heuristic_is_in_units_of_sgld(model):

@@ -9,10 +9,9 @@ from sgtune.samplers.ccadl import ccadl, ccadl_as_published, ccadl_diagonal, mak
 from sgtune.samplers.gradients import ESTIMATORS, GradientEstimator
 from sgtune.samplers.hmc import hmc
 from sgtune.samplers.mala import mala
-from sgtune.samplers.mccadl import make_mccadl, mccadl, mccadl_diagonal
+from sgtune.samplers.mccadl import mccadl, mccadl_diagonal
 from sgtune.samplers.sghmc import sghmc, sghmc_as_published, sghmc_chen
 from sgtune.samplers.sghmc_shang import (
-    check_not_clipped,
     make_sghmc_shang,
     sghmc_shang,
     sghmc_shang_diagonal,
@@ -28,10 +27,8 @@ __all__ = [
     "ccadl",
     "ccadl_as_published",
     "ccadl_diagonal",
-    "check_not_clipped",
     "in_units_of_steps",
     "make_ccadl",
-    "make_mccadl",
     "make_sghmc_shang",
     "adam_mcmc",
     "adam_mcmc_exact",

@@ -46,7 +46,7 @@ gradient is damped too. All three methods have the limit of the leapfrog, h < 2 
 Invariant density, as h -> 0 and with the exact Sigma(theta): pi(theta) N(p | 0, I) N(xi | A, 1 / D), as for CCAdL.
 """
 
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -55,12 +55,11 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.samplers.base import Sampler, noise_like
-from sgtune.samplers.covariance import FORMS, Covariance, times
+from sgtune.samplers.covariance import Covariance, times
 from sgtune.samplers.target import Target
 from sgtune.support.axes import FRICTION_RATE
-from sgtune.support.errors import check_choice
 
-__all__ = ["MCCAdLState", "make_mccadl", "mccadl", "mccadl_diagonal"]
+__all__ = ["MCCAdLState", "mccadl", "mccadl_diagonal"]
 
 TAYLOR_DEGREE = 6
 """Degree of the polynomial for exp(-X): its error at a norm of 1/2 is 1.6e-6 of the vector."""
@@ -148,23 +147,12 @@ def step(
     return MCCAdLState(position, unravel(momentum), thermostat, estimator)
 
 
-def make_mccadl(*, covariance: str = "full") -> Sampler:
-    """mCCAdL with a "full" or "diagonal" covariance; the same argument gives the same object.
-
-    Raises:
-        InputError: ``covariance`` is not known.
-    """
-    check_choice("covariance", covariance, FORMS)
-    return _make(covariance)
-
-
-@cache
-def _make(covariance: str) -> Sampler:
+def _with(covariance: str) -> Sampler:
     # Without a limit of the thermostat's own: the chain of a normal keeps its sd up to h = 1.5, where CCAdL's is lost.
     return Sampler(
         init, partial(step, covariance), (FRICTION_RATE,), covariance=covariance, step_size_power=2
     )
 
 
-mccadl = make_mccadl()
-mccadl_diagonal = make_mccadl(covariance="diagonal")
+mccadl = _with("full")
+mccadl_diagonal = _with("diagonal")

@@ -19,8 +19,6 @@ negative eigenvalues to 0, and the chain is too hot. Two statistics of a chain s
 * ``friction_needed``: the largest eigenvalue of h S / 2 in those steps, which is the least A without clipping;
   A itself if there were no such steps.
 
-`check_not_clipped` raises an error if a step was clipped.
-
 Cost: with the full covariance a step has a Cholesky factorisation, D^3 / 3 operations, in place of CCAdL's product of
 S and p. Where it fails for a chain, a step of all chains in lockstep also computes eigenvectors.
 
@@ -35,27 +33,23 @@ time where noise is clipped: a root then needs the eigenvectors of a D x D matri
 the rest of a step.
 """
 
-from collections.abc import Mapping
 from functools import cache, partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
-from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.covariance import FORMS, Covariance, RunningCovariance, no_steps, times, updated
 from sgtune.samplers.target import Target
 from sgtune.support.axes import FRICTION_RATE, KAPPA
-from sgtune.support.errors import InputError, check_choice
+from sgtune.support.errors import check_choice
 
 __all__ = [
     "Root",
     "SGHMCShangState",
-    "check_not_clipped",
     "make_sghmc_shang",
     "sghmc_shang",
     "sghmc_shang_diagonal",
@@ -203,24 +197,6 @@ def clipped_statistics(state: SGHMCShangState) -> dict[str, Array]:
     """Statistics of a state, or of many states with a leading axis."""
     n_steps = jnp.maximum(state.noise.n_steps, 1)
     return {"clipped_share": state.n_clipped / n_steps, "friction_needed": state.friction_needed}
-
-
-def check_not_clipped(statistics: Mapping[str, ArrayLike]) -> None:
-    """Check that no step was clipped, so that the noise of a run is the noise of Eq. (14).
-
-    Args:
-        statistics: ``chain.statistics`` of one chain, or of several.
-
-    Raises:
-        InputError: a step was clipped; the message names the friction that would have sufficed.
-    """
-    share = float(np.max(statistics["clipped_share"]))
-    if share > 0:
-        needed = float(np.max(statistics["friction_needed"]))
-        raise InputError(
-            f"friction: A I - h Sigma / 2 is not positive semi-definite in {share:.3g} of the steps; "
-            f"at this step size A must be at least {needed:.3g}"
-        )
 
 
 def make_sghmc_shang(*, covariance: str = "full", is_lazy: bool = False) -> Sampler:

@@ -37,12 +37,10 @@ from sgtune.model.rows import named_faults, number_of_rows, rows_between, take_r
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision, quick_jit
-from sgtune.theory.linear import Directions, expected_run, stationary_variances
+from sgtune.theory.linear import Directions, stationary_variances
 
 __all__ = [
-    "Comparison",
     "Laplace",
-    "against_draws",
     "laplace_of",
     "spread_ratios",
     "terms_of",
@@ -300,40 +298,6 @@ def _hessian_sums(density, position, axes, rows, weights):
 
     hessians = jax.vmap(of_row)(rows)
     return jnp.tensordot(weights, hessians, 1), jnp.tensordot(weights, hessians**2, 1)
-
-
-class Comparison(NamedTuple):
-    """Sds along the directions of `Laplace`, each in units of the Laplace approximation's sd.
-
-    Attributes:
-        predicted: root of the expected variance of the draws about their mean.
-        error: standard deviation of the draws' sd over chains, by the delta method.
-        measured: sd of the draws.
-    """
-
-    predicted: Float[np.ndarray, " d"]
-    error: Float[np.ndarray, " d"]
-    measured: Float[np.ndarray, " d"]
-
-
-def against_draws(laplace: Laplace, sampler: str, arm: Arm, draws: Float[np.ndarray, "n D"]) -> Comparison:
-    """Compare all n draws of a chain of ``arm`` that started at the mode with the theory's predictions.
-
-    Where ``measured`` differs from ``predicted`` by many times ``error``, the posterior is not Gaussian over the region
-    that the arm visits.
-
-    Raises:
-        InputError: fewer than two draws, the arm is unstable by the theory, or its sampler unknown to it.
-    """
-    if len(draws) < 2:
-        raise InputError(f"draws: {len(draws)} are too few; two or more are needed")
-    directions = laplace.directions
-    mean, variance = expected_run(sampler, arm, directions, len(draws))
-    if not np.isfinite(mean).all():
-        raise InputError(f"arm: {arm!r} is unstable by the theory; there is nothing to compare")
-    predicted = np.sqrt(mean)
-    measured = laplace.along(draws).std(axis=0) * np.sqrt(directions.curvature)
-    return Comparison(predicted, np.sqrt(variance) / (2 * predicted), measured)
 
 
 def spread_ratios(laplace: Laplace, sampler: str, arm: Arm) -> Float[np.ndarray, " d"]:
