@@ -10,6 +10,8 @@ from small_models import gaussian_model
 
 import sgtune
 from sgtune import Budget
+from sgtune.mode.find import map_result
+from sgtune.sampling import lockstep
 from sgtune.support import progress
 from sgtune.support.progress import progress_bar, tracked
 from sgtune.tuning import Grid, Halving
@@ -23,16 +25,24 @@ def bars(monkeypatch):
     """The name, total and count of every bar that has ended."""
     import tqdm.auto
 
-    ended = []
+    ended, updates = [], {}
 
     class Noted(tqdm.std.tqdm):
+        n_updates = 0
+
+        def update(self, n=1):
+            self.n_updates += 1
+            return super().update(n)
+
         def close(self):
             if not getattr(self, "is_noted", False):
                 self.is_noted = True
                 ended.append((self.desc.removesuffix(": "), self.total, self.n))
+                updates[ended[-1][0]] = self.n_updates
             super().close()
 
     monkeypatch.setattr(tqdm.auto, "tqdm", Noted)
+    monkeypatch.setattr(tqdm.auto.tqdm, "updates", updates, raising=False)
     sgtune.show_progress(True)
     yield ended
     sgtune.show_progress(None)
@@ -54,6 +64,27 @@ def test_by_default_only_a_terminal_or_a_notebook_has_bars(monkeypatch):
 def test_a_bar_counts_all_steps_of_a_chain(bars):
     assert sgtune.sample(NORMAL, "sgld", **ARM, position=np.zeros(2)).n_samples == 5_000
     assert ("sgld", 5_000, 5_000) in bars
+
+
+def test_a_bar_moves_while_a_chain_runs_and_changes_no_draw(bars, monkeypatch):
+    """However few draws are kept: a long run is at least 64 calls, a short one a few."""
+    import tqdm.auto
+
+    draws = []
+    for short, n_updates in ((0.0, 65), (np.inf, 7)):
+        monkeypatch.setattr(lockstep, "SHORT", short)
+        chain = sgtune.sample(NORMAL, "sgld", **ARM, position=np.zeros(2), kept_draws=11)
+        draws.append(chain.draws)
+        assert abs(tqdm.auto.tqdm.updates["sgld"] - n_updates) <= 1
+        assert bars[-1] == ("sgld", 5_000, 5_000)
+    np.testing.assert_array_equal(*draws)
+
+
+@pytest.mark.parametrize(("dimension", "name"), [(3, "mode"), (300, "descent")])
+def test_a_bar_counts_the_steps_of_the_search_for_the_mode(bars, dimension, name):
+    map_result(gaussian_model(np.eye(dimension), np.zeros(dimension)))
+    counts = {own: n for own, _, n in bars}
+    assert counts[f"{name} of gaussian"] > 0
 
 
 def test_a_bar_of_a_race_ends_at_its_budget(bars):

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import sgtune
+from sgtune.bridges.arviz_trees import constrained, unconstrained
 from sgtune.bridges.numpyro_models import from_numpyro
 from sgtune.mode.find import map_position
+from sgtune.model.positions import from_matrix
 from sgtune.model.posterior import density_of, log_posterior
 
 numpyro = pytest.importorskip("numpyro")
@@ -392,3 +394,36 @@ def test_priors_over_the_weights_of_a_network(kind):
     exact = -potential_energy(numpyro.handlers.seed(function, 0), (), XY, position)
     np.testing.assert_allclose(log_posterior(density_of(model), position, model.data), exact, rtol=1e-5)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(jax.grad(model.log_prior)(position)))
+
+
+@pytest.mark.parametrize("group_by_chain", [False, True])
+def test_draws_of_numpyros_own_samplers_are_judged_by_their_sites(group_by_chain):
+    """HalfNormal(1) is moved by its logarithm: NUTS hands back the sd itself."""
+    model = from_numpyro(hierarchy, GROUPED)
+    options = {"num_chains": 2, "chain_method": "vectorized", "progress_bar": False}
+    mcmc = numpyro.infer.MCMC(numpyro.infer.NUTS(hierarchy), num_warmup=400, num_samples=1_000, **options)
+    mcmc.run(jax.random.key(0), *map(jnp.asarray, (X, Y, GROUP)))
+    draws = mcmc.get_samples(group_by_chain=group_by_chain)
+    kinds = {line.partition(":")[0] for line in sgtune.diagnose(model, draws, constrained=True).warnings}
+    assert kinds <= {"slow"}
+    # Sds that are taken for their logarithms are far off.
+    latent = {name: draws[name] for name in ("effect", "sigma", "tau")}
+    assert "off centre" in str(sgtune.diagnose(model, latent, constrained=False).warnings)
+    with pytest.raises(sgtune.InputError, match=r"^constrained: None is not allowed"):
+        sgtune.diagnose(model, draws)
+    with pytest.raises(sgtune.InputError, match="tau"):
+        sgtune.diagnose(model, {name: draws[name] for name in ("effect", "sigma")}, constrained=True)
+
+
+@pytest.mark.parametrize("case", ["LKJ", "Dirichlet"])
+def test_values_of_sites_are_positions_again(case):
+    """Also where they have more numbers than the positions: a simplex, and a Cholesky factor of correlations."""
+    model = from_numpyro(*CASES[case][:2])
+    some = np.random.default_rng(0).normal(scale=0.5, size=(6, model.dimension)).astype(np.float32)
+    positions = from_matrix(model, some)
+    values = constrained(model, some)
+    again = unconstrained(model, {name: each.reshape(2, 3, *each.shape[1:]) for name, each in values.items()})
+    for name, leaf in positions.items():
+        np.testing.assert_allclose(again[name].reshape(leaf.shape), leaf, atol=2e-4)
+    with pytest.raises(sgtune.InputError, match=r"^draws: shapes"):
+        unconstrained(model, {name: each[0] for name, each in values.items()})

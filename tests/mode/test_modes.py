@@ -1,5 +1,7 @@
 """Several starts of the search for the mode: which modes they find, and which of them is the MAP."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ from reference_models import gaussian_model
 from small_models import mixture_model, model_of_prior
 
 from sgtune import InputError
+from sgtune.mode import find
 from sgtune.mode.curvature import laplace_sd
 from sgtune.mode.find import find_map, map_position, map_result
 from sgtune.mode.modes import modes_of
@@ -96,9 +99,36 @@ def test_starts_where_the_log_posterior_is_not_finite_come_nearer():
     """A Gamma(2, 1) ends at 0, which most starts would be beyond."""
     model = model_of_prior(lambda x: jnp.sum(jnp.log(x) - x), 0.3 * jnp.ones(10), "gamma")
     modes_of(model, 4)
-    # A search that fails has the first one's result.
-    assert len({id(result) for result in model.found.searches.values()}) == 4
+    assert not any(result.doubt for result in model.found.searches.values())
     np.testing.assert_allclose(map_position(model), np.ones(10), atol=1e-3)
+
+
+def test_a_search_that_fails_is_named_and_its_chain_starts_about_the_best_mode(monkeypatch):
+    model, start = two_wells(), find._start
+    monkeypatch.setattr(
+        find, "_start", lambda model, number: start(model, number) * (np.nan if number == 2 else 1)
+    )
+    modes = modes_of(model, 4)
+    assert modes.of_start[2] == -1
+    assert (modes.of_start[[0, 1, 3]] >= 0).all()
+    assert modes.remark(modes.of_start)[0].startswith(
+        "modes: the search did not end at a mode for chains 2, "
+    )
+    assert not map_result(model).doubt
+
+
+def test_further_starts_are_jittered_also_where_init_is_a_narrow_draw():
+    """A single mode is found from 0.01 N(0, 1) beside one of two wells, 6 apart."""
+    init = {"init": lambda key: 3.1 + 0.01 * jax.random.normal(key, (1,))}
+    model = replace(two_wells(), **init)
+    assert modes_of(model, 8).positions.shape == (2, 1)
+    # Draws of many weights have a scale of their own.
+    many = replace(
+        model_of_prior(lambda x: -0.5 * jnp.sum(x**2), jnp.zeros(201)),
+        init=lambda key: jax.random.normal(key, (201,)),
+    )
+    spread = np.std([find._start(many, number) for number in range(1, 5)])
+    assert spread == pytest.approx(1, abs=0.15)
 
 
 def test_a_given_position_is_one_start():

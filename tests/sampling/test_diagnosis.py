@@ -1,5 +1,6 @@
 """What `diagnose` finds: exact draws raise no warning, and a wrong parameter is named, alone and as what it is."""
 
+from dataclasses import replace
 from functools import cache
 
 import jax.numpy as jnp
@@ -8,9 +9,9 @@ import pytest
 from small_models import effects_model, gaussian_model, model_of_prior, small_logistic_model
 from stein_forms import autoregressive
 
-from sgtune import Budget, InputError, Preconditioner, diagnose, sample
+from sgtune import Budget, InputError, Preconditioner, define_model, diagnose, sample
+from sgtune.model.positions import blocks_of
 from sgtune.sampling.diagnosis import as_chains, check_run, parameter_names
-from sgtune.sampling.lockstep import data_terms
 
 pytestmark = pytest.mark.optimised
 
@@ -142,10 +143,11 @@ def test_fresh_rows_leave_the_statistics_as_they_are():
     )
     exactly = diagnose(model, chain)
     assert (exactly.score_rows, exactly.n_scored) == (4_000, 1_000)
-    # The score of each draw, and for 200 of them the log-likelihoods of 256 rows.
-    assert exactly.data_terms == 1_000 * 4_000 + 200 * 256
+    # The score of each draw, and for 200 of them the log density.
+    assert exactly.data_terms == 1_000 * 4_000 + 200 * 4_000
     rate = chain.statistics["acceptance_rate"]
     assert exactly.acceptance_rate == rate
+    assert diagnose(model, chain.draws, acceptance_rate=0.25).acceptance_rate == 0.25
     for shown in (repr(exactly), chain.check(forecast=0.123)._repr_html_()):
         assert f"{rate:.0%} of proposals accepted" in shown
     assert "expected 0.12" in shown
@@ -164,7 +166,7 @@ def test_fresh_rows_leave_the_statistics_as_they_are():
 def test_the_check_of_a_run_is_cheap(monkeypatch):
     model = small_logistic_model(n_data=2_000, dimension=2)
     chain = sample(model, "sgld", step_size=1e-4, batch_size=100, budget=Budget(steps=30_000), kept_draws=500)
-    spent = data_terms(model, "sgld", chain.arm) * chain.n_samples
+    assert chain.data_terms == 100 * 30_000
     asked = {}
 
     def noted(model, run, *, most_terms, **options):
@@ -172,11 +174,33 @@ def test_the_check_of_a_run_is_cheap(monkeypatch):
         return diagnose(model, run, most_terms=most_terms, **options)
 
     monkeypatch.setattr("sgtune.sampling.diagnosis.diagnose", noted)
-    check_run([chain, chain])
-    # 200 scores of 1,000 rows with control variates, and one of all, cost more than 5% of the two runs.
-    assert asked["terms"] == max(2 * spent // 20, 2 * 200 * 1_000 + 2_000 + 200 * 256) > 2 * spent // 20
+    least = 2 * 200 * 1_000 + 2_000 + 200 * 256
+    for run, terms in (([chain, chain], least), ([replace(chain, data_terms=10**8)], 5 * 10**6)):
+        check_run(run)
+        assert asked["terms"] == terms
     short = sample(model, "sgld", step_size=1e-4, batch_size=100, budget=Budget(steps=10))
-    assert check_run(short) == ([], 0)
+    diagnosis, (line,) = check_run(short)
+    assert diagnosis is None
+    assert line == "check: draws: 10 of a chain's 10 draws are finite; at least 20 must be"
+
+
+def test_a_check_asked_for_costs_no_more_than_the_run():
+    model = small_logistic_model(n_data=20_000)
+    for n_steps in (10_000, 100_000):
+        chain = sample(
+            model, "sgld", step_size=1e-5, batch_size=100, budget=Budget(steps=n_steps), kept_draws=1_000
+        )
+        assert chain.check().data_terms <= chain.data_terms
+        assert chain.check(most_terms=None).score_rows == 20_000
+
+
+def test_a_check_that_fails_leaves_the_run(monkeypatch):
+    def fail(*args, **options):
+        raise np.linalg.LinAlgError("SVD did not\nconverge")
+
+    monkeypatch.setattr("sgtune.sampling.diagnosis.diagnose", fail)
+    chain = sample(correlated_model(), "sgld", step_size=1e-9, batch_size=4, budget=Budget(steps=30))
+    assert check_run(chain) == (None, ["check: SVD did not converge"])
 
 
 def test_coordinates_of_a_preconditioner_tell_correlated_parameters_apart():
@@ -215,6 +239,33 @@ def test_draws_of_density_zero_and_draws_that_are_not_finite_are_counted():
     draws = np.random.default_rng(0).exponential(2.0, 500)
     draws[::2] *= -1
     assert diagnose(roots, draws[:, None]).impossible == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_bound_that_any_row_sets_is_seen_unless_fewer_rows_are_asked_for():
+    """y ~ U(0, p): draws below the largest y are impossible, and it is none of the first rows."""
+    y = np.linspace(0, 1, 1_000, endpoint=False, dtype=np.float32)
+    model = define_model(
+        "uniform",
+        log_prior=lambda p: -0.5 * p**2,
+        log_likelihood=lambda p, rows: jnp.where(rows < p, -jnp.log(p), -jnp.inf),
+        data=y,
+        init=lambda key: 2.0 + jnp.zeros(()),
+        shuffle_seed=None,
+    )
+    draws = np.concatenate([np.full(100, 0.9), np.random.default_rng(0).uniform(1, 1.01, 300)])[:, None]
+    assert diagnose(model, draws).impossible == pytest.approx(0.25, abs=0.02)
+    assert diagnose(model, draws, most_terms=500_000).impossible == 0
+
+
+def test_the_error_of_sds_has_that_of_few_draws():
+    """Of n independent draws sds are wrong by 1 / sqrt(2 n), whether all have scores or 1,000 of them."""
+    model = model_of_prior(lambda p: -0.5 * jnp.sum(p**2), jnp.zeros(300))
+    for n in (200, 4_000):
+        draws = [np.random.default_rng(seed).standard_normal((n, 300)) for seed in range(6)]
+        squares = [diagnose(model, each).sd_error ** 2 for each in draws]
+        error = np.std(squares) / len(squares) ** 0.5
+        assert np.mean(squares) == pytest.approx(1 / (2 * n), abs=4 * error)
+        assert error < 0.2 / (2 * n)
 
 
 def test_many_chains_do_not_make_a_check_dearer():
@@ -277,6 +328,7 @@ def test_names_are_in_the_order_of_flat_positions():
     position = {"b": [jnp.zeros(()), jnp.zeros(2)], "a": jnp.zeros((1, 2))}
     model = model_of_prior(lambda p: 0.0 * jnp.sum(p["a"]), position)
     assert parameter_names(model) == ["a[0,0]", "a[0,1]", "b.0", "b.1[0]", "b.1[1]"]
+    assert list(blocks_of(model)) == ["a", "b.0", "b.1"]
     assert parameter_names(model_of_prior(lambda p: -(p**2), jnp.zeros(()))) == ["position"]
 
 
@@ -292,6 +344,7 @@ def test_names_are_in_the_order_of_flat_positions():
         (np.full((50, 5), np.nan), {}, ("draws", "0 of", "at least 20")),
         (exact(30, 0), {"tolerance": -1}, ("tolerance", "-1")),
         (exact(30, 0), {"most_terms": 0}, ("most_terms", "0")),
+        (exact(30, 0), {"constrained": True}, ("constrained", "True", "unconstrain")),
     ],
 )
 def test_bad_arguments_are_one_line(draws, options, words):

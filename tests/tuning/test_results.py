@@ -128,9 +128,15 @@ def test_the_planned_run_is_checked_in_the_users_coordinates():
     assert line in chain.warnings
     assert line.endswith("posterior sd, and 1 other is too wide")
     # e = 1.5 in units of the posterior's variance: 1 / (1 - e / 2) times the variance.
-    found = chain.check(forecast=tuned.forecast)
+    found = chain.check()
     np.testing.assert_allclose(found.table["sd_ratio"], 2.0, rtol=0.1)
-    assert found.forecast == tuned.forecast
+    # A run of another length than the planned one has no forecast.
+    assert found.forecast is None
+    assert chain.arm["preconditioner"] == tuned.best.preconditioner
+    assert line in chain.diagnosis.warnings
+    planned = tuned.sample(chains=2, check=False)
+    for run in (planned, planned[0], tuned.sample(Budget(steps=200), check=False)):
+        assert run.check().forecast == tuned.forecast
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tuned.sample(Budget(steps=4_000), check=False)

@@ -1,13 +1,14 @@
 """Chains for ArviZ: an `InferenceData` on ArviZ below 1, an `xarray.DataTree` from 1 on."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Float, PyTree
 
 from sgtune.model import Model
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from arviz import InferenceData
     from xarray import DataTree
 
-__all__ = ["constrained", "to_arviz"]
+__all__ = ["constrained", "to_arviz", "unconstrained"]
 
 MOST_BYTES = 2 * 2**30
 """The log-likelihood of every row at every draw may take this much memory."""
@@ -48,6 +49,39 @@ def constrained(model: Model, draws: Float[np.ndarray, "n D"]) -> dict[str, np.n
 def _constrained(constrain: Callable, positions: PyTree, data: PyTree) -> dict[str, jax.Array]:
     # One draw after the other: what is computed from all data for one of them may be large.
     return jax.lax.map(lambda position: constrain(position, data), positions)
+
+
+def unconstrained(model: Model, values: Mapping[str, ArrayLike]) -> PyTree:
+    """Positions of ``model``, which has an ``unconstrain``, from draws in the user's own terms, by name: the inverse of
+    `constrained`. The leading axes, one or two, are kept; names that the model does not know are left out.
+
+    Raises:
+        InputError: a value is missing, or shapes do not fit.
+    """
+    shapes = jax.eval_shape(model.constrain, model.position_shape, model.data)
+    given = {name: np.asarray(values[name]) for name in shapes if name in values}
+    leading = {
+        array.shape[: array.ndim - len(shapes[name].shape)]
+        for name, array in given.items()
+        if array.shape[array.ndim - len(shapes[name].shape) :] == shapes[name].shape
+    }
+    if len(leading) != 1 or len(min(leading)) not in (1, 2):
+        raise InputError(
+            f"draws: shapes { {name: np.shape(array) for name, array in values.items()} } are not allowed; "
+            f"{model.name!r} needs { {name: leaf.shape for name, leaf in shapes.items()} } with one or two leading axes"
+        )
+    (lead,) = leading
+    flat = {
+        name: jnp.asarray(array.reshape(-1, *shapes[name].shape), shapes[name].dtype)
+        for name, array in given.items()
+    }
+    positions = _unconstrained(model.unconstrain, flat)
+    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*lead, *leaf.shape[1:]), positions)
+
+
+@partial(jax.jit, static_argnums=0)
+def _unconstrained(unconstrain: Callable, values: dict[str, jax.Array]) -> PyTree:
+    return jax.lax.map(unconstrain, values)
 
 
 @jax.jit
@@ -144,7 +178,10 @@ def to_arviz(
 def _attributes(chains: Sequence[Any], tuning: Any) -> dict[str, str | int | float]:
     """Numbers and lines that a netCDF file can keep."""
     first = chains[0]
-    arm = {name: value for name, value in first.arm.items() if isinstance(value, int | float | str)}
+    # A preconditioner by its short form.
+    arm = {
+        name: value if isinstance(value, int | float) else repr(value) for name, value in first.arm.items()
+    }
     found = {
         "inference_library": "sgtune",
         "model": first.model.name,

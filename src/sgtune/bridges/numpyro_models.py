@@ -192,6 +192,17 @@ class _Runs:
             values = constrain_fn(*self.on(rows), position, return_deterministic=True)
         return {name: value for name, value in values.items() if name not in self.per_row}
 
+    def unconstrain(self, values: dict, rows: PyTree, latents: frozenset[str]) -> dict:
+        """The position whose ``latents`` have these values.
+
+        Raises:
+            InputError: one of them has none.
+        """
+        if missing := sorted(latents - values.keys()):
+            raise InputError(f"draws: {', '.join(missing)} missing; all latent sites must have values")
+        with _LOCK:
+            return unconstrain_fn(*self.on(rows), {name: values[name] for name in latents})
+
 
 def from_numpyro(
     model: Callable,
@@ -212,7 +223,8 @@ def from_numpyro(
     and factors with a log probability for each row are the likelihood, summed over all axes but the rows'; other
     observed sites and factors belong to the prior. Scales and masks of handlers count; the factor N / n of a plate that
     subsamples does not, because samplers take their own minibatches. ``chain.constrained()`` has the draws as values of
-    the sites, with deterministic sites that have not a value for each row.
+    the sites, with deterministic sites that have not a value for each row. Draws of NumPyro's own samplers are judged
+    by ``sgtune.diagnose(model, mcmc.get_samples(), constrained=True)``.
 
     Args:
         model: a function with NumPyro's primitives.
@@ -255,13 +267,18 @@ def from_numpyro(
     if init is not medians:
         _check_init(name, init, medians)
     _check_pieces(name, runs, init, data, few)
+    if "constrain" not in options:
+        latents = frozenset(jax.eval_shape(medians, jax.random.key(0)))
+        options |= {
+            "constrain": runs.constrain,
+            "unconstrain": partial(runs.unconstrain, rows=few, latents=latents),
+        }
     return define_model(
         name,
         log_prior=partial(runs.prior, rows=few),
         log_likelihood=runs.rows,
         data=data,
         init=init,
-        constrain=options.pop("constrain", runs.constrain),
         **options,
     )
 

@@ -61,8 +61,9 @@ MEMORY = 30
 valleys."""
 
 JITTER, MOST_HALVINGS = 2.0, 10
-"""In a further start of the search, entries that `init` keeps constant are moved by a uniform number of at most this
-size, as Stan starts chains, times the entry where that is above 1. Halved until the log posterior is finite."""
+"""In a further start of the search, entries that `init` keeps constant, and up to 200 parameters all entries, are moved
+by a uniform number of at most this size, as Stan starts chains, times the entry where that is above 1. Halved until the
+log posterior is finite. Draws of larger models' weights have scales that must not be left."""
 
 CLEARLY_BETTER = 0.1
 """Nats, beside float32's resolution: of two starts that find one mode, the first one's result is the MAP."""
@@ -158,8 +159,8 @@ def find_map(
 
     Args:
         n_starts: how many searches to make, each at the cost of one; the best of their modes is returned. The first
-            starts where a single one does, further ones at other draws of ``model.init``, with entries that it keeps
-            constant moved at random. 1 if ``position`` is given.
+            starts where a single one does, further ones at other draws of ``model.init``, with all entries moved at
+            random if D <= 200, and otherwise those that it keeps constant. 1 if ``position`` is given.
 
     Raises:
         InputError: an argument is out of range, or log pi is not finite at the start.
@@ -183,12 +184,13 @@ def best_of(results: Sequence[MapResult]) -> MapResult:
 
 
 def _search_again(model: Model, number: int, first: MapResult, budget: dict) -> MapResult:
-    """The search from start ``number``; the result ``first``, of another one, if log pi is not finite on its way."""
+    """The search from start ``number``; if log pi is not finite on its way, a result in doubt, at the position of
+    ``first``, that of another search."""
     try:
         return _search(model, None, number, **budget)
     except InputError as error:
         logger.warning("MAP of %s, start %d: %s", model.name, number, error)
-        return first
+        return MapResult(first.position, math.nan, math.inf, False, 0, math.inf)
 
 
 def _start(model: Model, number: int) -> PyTree:
@@ -199,7 +201,8 @@ def _start(model: Model, number: int) -> PyTree:
     drawn = flatten(model.init(named_key(0, "map", model.name, number)))
     bits = np.asarray(jax.random.key_data(named_key(0, "map", model.name, number, "jitter")))
     moved = np.random.default_rng(bits).uniform(-JITTER, JITTER, drawn.shape) * np.maximum(1, np.abs(drawn))
-    moved = np.where(drawn == flatten(first), moved, 0)
+    if model.dimension > LARGE_DIMENSION:
+        moved = np.where(drawn == flatten(first), moved, 0)
     for halving in range(MOST_HALVINGS):
         start = unflatten(model, (drawn + moved / 2**halving).astype(np.float32))
         if math.isfinite(_value(model, start)):
@@ -297,7 +300,7 @@ def _newton(
         started = pool.submit(negative_hessian, model, position)
         (value,), (gradient,) = values_and_scores(model, row[None])
     hessian = started.result()
-    for steps in range(max_steps + 1):
+    for steps in tracked(range(max_steps + 1), f"mode of {model.name}", "Newton steps"):
         norm = float(np.linalg.norm(gradient))
         try:
             half = np.linalg.cholesky(hessian)

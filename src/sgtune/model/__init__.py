@@ -80,6 +80,8 @@ class Model:
         as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, or None.
         constrain: ``(position, data) -> {name: value}``: what a position says in the user's own terms, such as an sd
             where the position has its logarithm (`sgtune.Chain.constrained`); None: the position itself.
+        unconstrain: ``{name: value} -> position``, the inverse of ``constrain``, for draws of other samplers
+            (`sgtune.diagnose`), or None.
         task: ``classification`` or ``regression``: which predictive metrics make sense.
         max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
         row_numbers: ``(N,)``: the number that each row of ``data`` had before they were shuffled; None: its own.
@@ -100,6 +102,7 @@ class Model:
     functionals: Callable | None = None
     as_test: Callable | None = None
     constrain: Callable | None = None
+    unconstrain: Callable | None = None
     task: str = "classification"
     max_lockstep: int | None = None
     row_numbers: np.ndarray | None = field(default=None, repr=False)
@@ -152,6 +155,7 @@ def define_model(
     functionals: Callable | None = None,
     as_test: Callable | None = None,
     constrain: Callable | None = None,
+    unconstrain: Callable | None = None,
     task: str = "classification",
     max_lockstep: int | None = None,
     data_dir: str | Path | None = None,
@@ -175,6 +179,7 @@ def define_model(
             `sgtune.model.derived.hold_out`.
         constrain: ``(position, data) -> {name: value}``: the position in your own terms, for `sgtune.Chain.constrained`
             and ArviZ.
+        unconstrain: ``{name: value} -> position``, its inverse, for draws of other samplers (`sgtune.diagnose`).
         task: ``classification`` or ``regression``: which metrics of predictions make sense.
         max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
         data_dir: the folder of the files of the MAP and the Laplace approximation. None: they are not saved.
@@ -231,6 +236,7 @@ def define_model(
         functionals=functionals,
         as_test=as_test,
         constrain=constrain,
+        unconstrain=unconstrain,
         task=task,
         max_lockstep=max_lockstep,
         row_numbers=order,

@@ -138,9 +138,18 @@ class Preconditioner:
         form = "diagonal" if self.factor.ndim == 1 else "full"
         return f"Preconditioner({form}, D={self.dimension})"
 
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What a file has of it: the arguments that make another one like it."""
+        return {"centre": self.centre, "factor": self.factor, "start": self.start}
+
     def save(self, path: str | Path) -> None:
-        """Write it as an ``.npz`` file, whole or not at all."""
-        write_npz(path, centre=self.centre, factor=self.factor, start=self.start)
+        """Write it as an ``.npz`` file, whole or not at all.
+
+        Raises:
+            DataError: ``path`` has another suffix than .npz, or the disk is full.
+        """
+        write_npz(path, **self.arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> "Preconditioner":

@@ -1,22 +1,26 @@
 """The checks of a chain's arguments, and the numbers that its arm stands for."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
 from sgtune.model import Model
+from sgtune.model.preconditioner import Preconditioner
 from sgtune.samplers import Sampler, resolve_sampler
 from sgtune.samplers.covariance import check_covariance
 from sgtune.support.axes import BATCH_SIZE, COMMON, N_LEAPFROG, STATIC, Arm, key_of
-from sgtune.support.errors import InputError
+from sgtune.support.errors import DataError, InputError
 
 __all__ = [
     "Arm",
+    "as_saved",
     "chain_numbers",
     "check_arm",
     "check_hyperparameters",
+    "from_saved",
     "shape_of",
     "static_numbers",
 ]
@@ -130,3 +134,21 @@ def static_numbers(
         for axis in sampler.axes
         if axis.is_static and axis.name not in common
     )
+
+
+def as_saved(arm: Arm) -> tuple[dict, dict[str, np.ndarray]]:
+    """What a file has of an arm: its numbers, and the arrays of its preconditioner, if there is one."""
+    numbers = {name: value for name, value in arm.items() if name != "preconditioner"}
+    return numbers, {} if len(numbers) == len(arm) else arm["preconditioner"].arrays
+
+
+def from_saved(path: str | Path, numbers: Mapping, arrays: Mapping[str, np.ndarray]) -> Arm:
+    """The inverse of `as_saved`, for the file ``path``.
+
+    Raises:
+        DataError: the arrays are no preconditioner.
+    """
+    try:
+        return Arm(**numbers, preconditioner=Preconditioner(**arrays) if arrays else None)
+    except (InputError, TypeError) as error:
+        raise DataError(f"{path}: its preconditioner is damaged ({error})") from None

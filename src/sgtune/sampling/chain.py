@@ -1,6 +1,7 @@
 """One chain for a budget, or several in one program: `sample` and its results."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -27,13 +28,13 @@ from sgtune.model.preconditioner import Preconditioner
 from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.metropolis import remarks_on_acceptance
-from sgtune.sampling.arm import Arm, check_arm, shape_of
+from sgtune.sampling.arm import Arm, as_saved, check_arm, from_saved, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import advance_for
-from sgtune.sampling.diagnosis import Diagnosis, as_chains, diagnose, parameter_names
+from sgtune.sampling.diagnosis import Diagnosis, affordable, as_chains, diagnose, parameter_names
 from sgtune.sampling.lockstep import Lockstep, are_finite, data_terms, independent_chains
 from sgtune.sampling.starts import given_starts, wide_starts
-from sgtune.support.errors import check_integer
+from sgtune.support.errors import InputError, check_integer
 from sgtune.support.files import read_record, write_record
 from sgtune.support.randomness import LARGEST_SEED
 
@@ -57,9 +58,12 @@ LOOKED_AT, LOOKED_AT_BYTES = 200, 32 * 2**20
 
 SAVED = (
     *("stride", "n_samples", "seconds", "diverged", "clock", "seconds_per_step", "statistics", "warnings"),
-    "sampler",
+    *("sampler", "data_terms", "forecast"),
 )
 """What a file of a chain has as it is."""
+
+SAVED_OF_ALL = ("warnings", "seconds", "check_cost")
+"""What a file of several chains has beside theirs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,13 +71,15 @@ class Chain:
     """The result of `sample`.
 
     Attributes:
+        arm: all hyperparameters, with the ``preconditioner`` of the coordinates that they are for, if there is one:
+            ``sample(model, sampler, **chain.arm, budget=...)`` runs a chain like it.
         draws: kept positions, flat: ``(n_kept, D)`` float32, evenly spaced over the chain.
         stride: steps between kept draws.
         n_samples: number of samples (steps) of the chain.
         seconds: wall seconds of sampling, without compilation; of chains in one program, each has an equal share.
         clock: (seconds, steps so far) at the end of each call; empty for budgets that are not in seconds.
         seconds_per_step: from the cost table that converted seconds to steps; None without a table.
-        diverged: whether the chain is no longer finite.
+        diverged: whether the chain is no longer finite, or has never left a start at which its log density is not.
         statistics: the sampler's diagnostics of the whole run, name -> number. With a Metropolis test:
             ``acceptance_rate``, the share of all proposals that were accepted; ``mean_acceptance_probability``; and
             ``longest_rejection``, the largest number of rejections in a row. ``sghmc-shang``: ``clipped_share`` and
@@ -82,6 +88,10 @@ class Chain:
             steps, with advice on what to change; and one if draws have a log prior of -inf or NaN. `sample` also
             issues each as a `UserWarning`. `TuningResult.sample` adds what its check finds.
         sampler: the sampler's name.
+        data_terms: of the gradients of all its steps (`sgtune.Budget`).
+        forecast: the error that tuning expected of it, if `TuningResult.sample` made it for the length that was
+            planned; `check` shows it.
+        diagnosis: what `TuningResult.sample` found when it checked the chain; not saved.
     """
 
     model: Model = field(repr=False)
@@ -96,6 +106,9 @@ class Chain:
     statistics: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     sampler: str = ""
+    data_terms: int = 0
+    forecast: float | None = None
+    diagnosis: Diagnosis | None = field(default=None, repr=False)
 
     @property
     def positions(self) -> PyTree:
@@ -121,12 +134,16 @@ class Chain:
         """What is wrong with the draws, parameter by parameter (`sgtune.diagnose`, which takes several chains).
 
         Args:
-            options: of `sgtune.diagnose`.
+            options: of `sgtune.diagnose`. ``most_terms`` is what the chain took, unless given: a check is not dearer.
+
+        Raises:
+            InputError: fewer than 20 draws are finite, or an option is not allowed.
         """
-        return diagnose(self.model, self, **options)
+        return diagnose(self.model, self, **{"most_terms": affordable([self], 1), **options})
 
     def plot(self, most: int = 4, diagnosis: Diagnosis | None = None) -> np.ndarray:
-        """Traces and marginal densities of the ``most`` parameters that are worst by ``diagnosis``, or by `check`.
+        """Traces and marginal densities of the ``most`` parameters that are worst by ``diagnosis``, by that of the
+        chain, or by `check`; the first ones if there are too few draws for a check.
 
         Returns:
             ``(most, 2)`` axes.
@@ -137,8 +154,13 @@ class Chain:
         return _traces(self, self, most, diagnosis)
 
     def save(self, path: str | Path) -> None:
-        """Write it as an ``.npz`` file, whole or not at all, without its model."""
-        write_record(path, "chain", {**saved_facts(self.model), **self._record()}, {"draws": self.draws})
+        """Write it as an ``.npz`` file, whole or not at all, without its model.
+
+        Raises:
+            DataError: ``path`` has another suffix than .npz, or the disk is full.
+        """
+        record, arrays = self._record()
+        write_record(path, "chain", {**saved_facts(self.model), **record}, {"draws": self.draws, **arrays})
 
     @classmethod
     def load(cls, path: str | Path, model: Model) -> "Chain":
@@ -146,22 +168,23 @@ class Chain:
 
         Raises:
             DataError: the file cannot be read, or is of something else.
-            InputError: it is a chain of another model.
+            InputError: it is a chain of another D, or of other data than the model's. A changed prior is not seen.
         """
-        record, arrays = read_record(path, "chain", {"arm", *SAVED})
+        record, arrays = read_record(path, "chain", {"arm", "draws", *SAVED})
         check_saved(path, record, model)
-        return cls._of(model, record, arrays["draws"])
+        draws = arrays.pop("draws")
+        return cls._of(model, from_saved(path, record["arm"], arrays), record, draws)
 
-    def _record(self) -> dict:
+    def _record(self) -> tuple[dict, dict[str, np.ndarray]]:
         """What a file has of it, beside its draws."""
-        return {"arm": dict(self.arm), **{name: getattr(self, name) for name in SAVED}}
+        numbers, arrays = as_saved(self.arm)
+        return {"arm": numbers, **{name: getattr(self, name) for name in SAVED}}, arrays
 
     @classmethod
-    def _of(cls, model: Model, record: dict, draws: np.ndarray) -> "Chain":
+    def _of(cls, model: Model, arm: Arm, record: dict, draws: np.ndarray) -> "Chain":
         """The inverse of `_record`."""
         record["clock"] = [(seconds, steps) for seconds, steps in record["clock"]]
-        others = {name: record[name] for name in SAVED}
-        return cls(model=model, arm=Arm(**record["arm"]), draws=draws, **others)
+        return cls(model=model, arm=arm, draws=draws, **{name: record[name] for name in SAVED})
 
     def __repr__(self) -> str:
         n_kept, dimension = self.draws.shape
@@ -179,8 +202,11 @@ class Chain:
 
 
 def _traces(chain: Chain, run: "Chain | Chains", most: int, diagnosis: Diagnosis | None) -> np.ndarray:
-    worst = (diagnosis or run.check()).table.index[:most].tolist()
-    places = [parameter_names(chain.model).index(name) for name in worst]
+    worst = names = parameter_names(chain.model)
+    with suppress(InputError):
+        worst = (diagnosis or run.diagnosis or run.check()).table.index.tolist()
+    worst = worst[:most]
+    places = [names.index(name) for name in worst]
     labels = [
         f"{name}\n(unconstrained)" if is_other else name
         for name, is_other in zip(worst, _is_other(chain)[places], strict=True)
@@ -216,6 +242,7 @@ class Chains(Sequence[Chain]):
         tuning: the `sgtune.TuningResult` that chose the arm, if `TuningResult.sample` or `sgtune.tune_and_sample` made
             the chains.
         check_cost: data terms and seconds of the check afterwards, if there was one.
+        diagnosis: what it found; not saved.
     """
 
     chains: tuple[Chain, ...]
@@ -224,6 +251,7 @@ class Chains(Sequence[Chain]):
     modes: Modes | None = None
     tuning: Any = None
     check_cost: Mapping[str, float] | None = None
+    diagnosis: Diagnosis | None = None
 
     def __len__(self) -> int:
         return len(self.chains)
@@ -259,24 +287,29 @@ class Chains(Sequence[Chain]):
         return result
 
     def check(self, **options: Any) -> Diagnosis:
-        """What is wrong with the draws of all chains together (`sgtune.diagnose`, which has the ``options``)."""
-        return diagnose(self.chains[0].model, self, **options)
+        """What is wrong with the draws of all chains together (`sgtune.diagnose`), as `Chain.check`."""
+        return diagnose(self.chains[0].model, self, **{"most_terms": affordable(self, 1), **options})
 
     def plot(self, most: int = 4, diagnosis: Diagnosis | None = None) -> np.ndarray:
-        """As `Chain.plot`, with a colour for each chain."""
+        """As `Chain.plot`, with a colour for each chain.
+
+        Raises:
+            InputError: seaborn is not installed.
+        """
         return _traces(self.chains[0], self, most, diagnosis)
 
     def save(self, path: str | Path) -> None:
         """Write them as one ``.npz`` file, whole or not at all, without the model and the tuning, which can `save`
-        itself."""
-        record = {
-            "chains": [chain._record() for chain in self],
-            "warnings": self.warnings,
-            "seconds": self.seconds,
-        }
+        itself.
+
+        Raises:
+            DataError: ``path`` has another suffix than .npz, or the disk is full.
+        """
+        records, (arrays, *_) = zip(*(chain._record() for chain in self), strict=True)
+        record = {"chains": records, **{name: getattr(self, name) for name in SAVED_OF_ALL}}
         facts = saved_facts(self.chains[0].model)
-        modes = {} if self.modes is None else self.modes._asdict()
-        write_record(path, "sequence of chains", {**facts, **record}, {"draws": self.draws, **modes})
+        arrays = {**arrays, "draws": self.draws, **({} if self.modes is None else self.modes._asdict())}
+        write_record(path, "sequence of chains", {**facts, **record}, arrays)
 
     @classmethod
     def load(cls, path: str | Path, model: Model) -> "Chains":
@@ -284,13 +317,16 @@ class Chains(Sequence[Chain]):
 
         Raises:
             DataError: the file cannot be read, or is of something else.
-            InputError: they are of another model.
+            InputError: they are of another D, or of other data than the model's. A changed prior is not seen.
         """
-        record, arrays = read_record(path, "sequence of chains", {"chains", "warnings", "seconds"})
+        record, arrays = read_record(path, "sequence of chains", {"chains", "draws", *SAVED_OF_ALL})
         check_saved(path, record, model)
-        chains = [Chain._of(model, *each) for each in zip(record["chains"], arrays["draws"], strict=True)]
-        modes = {name: arrays[name] for name in Modes._fields if name in arrays}
-        return cls(tuple(chains), record["warnings"], record["seconds"], Modes(**modes) if modes else None)
+        draws = arrays.pop("draws")
+        modes = {name: arrays.pop(name) for name in Modes._fields if name in arrays}
+        arm = from_saved(path, record["chains"][0]["arm"], arrays)
+        chains = [Chain._of(model, arm, *each) for each in zip(record["chains"], draws, strict=True)]
+        others = {name: record[name] for name in SAVED_OF_ALL}
+        return cls(tuple(chains), modes=Modes(**modes) if modes else None, **others)
 
     @property
     def diverged(self) -> tuple[bool, ...]:
@@ -300,9 +336,7 @@ class Chains(Sequence[Chain]):
     @property
     def data_terms(self) -> int:
         """Data terms of gradients of all chains together."""
-        first = self.chains[0]
-        each = data_terms(first.model, first.sampler, first.arm)
-        return each * sum(chain.n_samples for chain in self.chains)
+        return sum(chain.data_terms for chain in self.chains)
 
     @property
     def cost(self) -> dict[str, dict[str, float]]:
@@ -490,7 +524,7 @@ def sample(
         made[number] = replace(
             chain,
             model=given,
-            arm=whole,
+            arm=Arm(**whole, preconditioner=preconditioner),
             draws=draws,
             diverged=diverged,
             seconds_per_step=seconds_per_step,
@@ -508,14 +542,14 @@ def sample(
 def run_chains(ensemble: Lockstep, budget: Budget, most_kept: int) -> list[Chain]:
     """The chains of ``ensemble``, each for ``budget``, with at most ``most_kept`` of its draws."""
     model, arm, width = ensemble.model, ensemble.arms[0], ensemble.width
-    gradients_per_step = data_terms(model, ensemble.sampler_name, arm)
+    terms_per_step = data_terms(model, ensemble.sampler_name, arm)
     clock: list[tuple[float, int]] = []
     if budget.seconds is not None:
         draws, stride, clock = advance_for(ensemble, width * budget.seconds, most_kept)
         clock = [(seconds / width, steps) for seconds, steps in clock]
         seconds = clock[-1][0]
     else:
-        n_steps = max(1, int(budget.amount / (1 if budget.steps is not None else gradients_per_step)))
+        n_steps = max(1, int(budget.amount / (1 if budget.steps is not None else terms_per_step)))
         stride = -(-n_steps // most_kept)
         ensemble.advance_chunk(0)
         began = perf_counter()
@@ -545,6 +579,7 @@ def run_chains(ensemble: Lockstep, budget: Budget, most_kept: int) -> list[Chain
                 statistics=statistics,
                 sampler=ensemble.sampler_name,
                 warnings=remarks,
+                data_terms=terms_per_step * ensemble.steps_done,
             )
         )
     return made

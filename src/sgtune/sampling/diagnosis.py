@@ -11,32 +11,33 @@ over that of the posterior, in each parameter alone, whatever they are correlate
 both are about the density of a parameter given all others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
+from sgtune.bridges.arviz_trees import unconstrained
 from sgtune.bridges.plots import plot_diagnosis
 from sgtune.metrics.mixing import effective_draws, split_rhat
 from sgtune.model import Model
 from sgtune.model.positions import from_matrix, to_matrix, unflatten
-from sgtune.model.posterior import Density, density_of, scores
+from sgtune.model.posterior import Density, density_of, log_posterior, scores
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.model.rows import number_of_rows, rows_between
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import stochastic_scores
-from sgtune.sampling.lockstep import data_terms, shared_constants
+from sgtune.sampling.lockstep import shared_constants
 from sgtune.support.errors import InputError, check_integer, check_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Diagnosis", "as_chains", "check_run", "diagnose", "parameter_names"]
+__all__ = ["Diagnosis", "affordable", "as_chains", "check_run", "diagnose", "parameter_names"]
 
 LOOKED_AT, LOOKED_AT_NUMBERS = 10_000, 2**26
 """At most so many draws, and so many numbers in them, are looked at."""
@@ -47,8 +48,9 @@ SCORED, SCORED_NUMBERS, FEWEST_SCORED = 1_000, 2**23, 200
 FEWEST_DRAWS = 20
 """Fewer draws tell nothing of errors of their moments."""
 
-DENSITY_DRAWS, DENSITY_ROWS = 200, 256
-"""At most so many draws, and rows of the data, whose log densities are looked at for -inf."""
+DENSITY_DRAWS, DENSITY_ROWS, DENSITY_SHARE = 200, 256, 0.1
+"""So many draws have their log densities looked at for -inf: of all data if that is at most such a share of what a
+check may cost, otherwise of the first rows."""
 
 DRAWS_PER_PARAMETER = 5
 """C is estimated from so many scored draws for each parameter, or more."""
@@ -60,8 +62,7 @@ FALSE_ALARMS = 0.01
 """The probability that exact draws have any parameter named, for each kind of error."""
 
 SHARE_OF_RUN, FEWEST_ROWS = 0.05, 1_000
-"""A check after a run costs this share of the run's data terms, or `FEWEST_SCORED` scores of this many rows, if that
-is more."""
+"""A check after a run costs this share of the run's data terms, and a score has this many rows or more."""
 
 KINDS = ("too wide", "too narrow", "off centre", "slow")
 
@@ -82,14 +83,14 @@ class Diagnosis:
         n_scored: those of them that have scores.
         score_rows: rows of the data in a score.
         data_terms: what the scores and densities cost, in data terms as in `sgtune.Budget`.
-        impossible: share of 200 of the scored draws whose log density is -inf or nan: that of the prior, or of one of
-            the first 256 rows.
+        impossible: share of 200 of the scored draws whose log density is -inf or nan; under `diagnose`'s
+            ``most_terms`` that of the prior and the first 256 rows alone, unless all are affordable.
         not_finite: share of all draws that are not finite; they count in nothing else.
         acceptance_rate: of the chains' proposals; None for samplers without a Metropolis test.
-        sd_error: root of the mean over parameters of (sd_ratio - 1)^2, less what is noise.
-        forecast: what the race expected (`sgtune.tuning.at_horizon`): the error of sds over all directions, up to 200
-            parameters, to hold beside ``sd_error``; with more it has the Monte Carlo error of means, too. None if not
-            known.
+        sd_error: root of the mean over parameters of (sd of the draws / sd of the posterior - 1)^2, Monte Carlo error
+            included: that of ``sd_ratio``, less the noise of scoring some of the draws on some of the rows.
+        forecast: what the race expected of one chain (`sgtune.tuning.at_horizon`): the same root over all directions,
+            up to 200 parameters; with more it has the Monte Carlo error of means, too. None if not known.
         warnings: a line for each kind of error that was found, with the worst parameter and the number of others.
     """
 
@@ -136,6 +137,8 @@ def diagnose(
     model: Model,
     draws: Any,
     *,
+    constrained: bool | None = None,
+    acceptance_rate: float | None = None,
     forecast: float | None = None,
     preconditioner: Preconditioner | None = None,
     most_terms: int | None = None,
@@ -145,10 +148,10 @@ def diagnose(
     """What is wrong with ``draws`` of the posterior of ``model``, whoever made them, parameter by parameter.
 
     A parameter is named for its spread or its mean if the error is larger than ``tolerance`` posterior sds and
-    significant: exact draws have a parameter named in about one of a hundred calls, however many parameters there are
-    (Student's t of the effective draws, Bonferroni's correction). It is slow if it has fewer than 100 effective draws
-    and its autocorrelation is significant. A slow one is called neither too narrow nor off centre, as a slow chain of
-    the right density may be both.
+    significant: of exact draws about one call in a hundred names a parameter for its spread, and one in a hundred for
+    its mean, however many parameters there are (Student's t of the effective draws, Bonferroni's correction). It is
+    slow if it has fewer than 100 effective draws and its autocorrelation is significant. A slow one is called neither
+    too narrow nor off centre, as a slow chain of the right density may be both.
 
     C, of the equations above, is estimated by regressing the draws on their scores, half of the chain for the other
     half, if at least five draws for each parameter have scores. Otherwise it is that of the preconditioner, P = L L'.
@@ -159,8 +162,12 @@ def diagnose(
         draws: of any sampler: an array of flat positions ``(n, D)``, or ``(c, n, D)`` for c chains; a position of the
             model with the leading axes n, or c and n; a `sgtune.Chain`, or a sequence of them. At most 10,000, evenly
             spaced, are looked at, and at most 1,000 scored.
-        forecast: the error that `sgtune.tune` expected, to be shown beside what the draws have.
-        preconditioner: of the run, see above.
+        constrained: whether draws by name are values in the model's own terms, as ``mcmc.get_samples()`` of NumPyro has
+            them, and not those that sgtune's samplers move, such as the logarithm of an sd. It must be said where the
+            model knows both (``model.unconstrain``).
+        acceptance_rate: of the draws' sampler, to be shown; None: that of the chains.
+        forecast: the error that `sgtune.tune` expected, to be shown beside what the draws have; None: the chain's.
+        preconditioner: of the run, see above; None: the chain's.
         most_terms: data terms that all this may cost, beyond 200 scores of a row. None: scores are over all data.
             Otherwise over all data if 200 such scores are affordable, or else over fresh rows for each draw, with
             control variates at the mean of the draws, which leaves all expectations as they are.
@@ -175,16 +182,26 @@ def diagnose(
     if most_terms is not None:
         check_integer("most_terms", most_terms, at_least=1)
     chains = list(draws) if isinstance(draws, Sequence) and draws and hasattr(draws[0], "draws") else [draws]
-    rates = [rate for chain in chains if (rate := _acceptance(chain)) is not None]
-    kept, not_finite = _looked_at(model, draws)
+    if acceptance_rate is None:
+        rates = [chain.statistics["acceptance_rate"] for chain in chains if _is_tested(chain)]
+        acceptance_rate = float(np.mean(rates)) if rates else None
+    if forecast is None:
+        forecast = getattr(chains[0], "forecast", None)
+    if preconditioner is None and hasattr(chains[0], "arm"):
+        preconditioner = chains[0].arm.get("preconditioner")
+    kept, not_finite = _looked_at(model, _in_our_terms(model, draws, constrained))
     c, n, dimension = kept.shape
     at_once = min(SCORED, max(FEWEST_DRAWS, SCORED_NUMBERS // dimension))
-    impossible, density_terms = _impossible(model, _evenly(kept, at_once).reshape(-1, dimension))
+    impossible, density_terms = _impossible(model, _evenly(kept, at_once).reshape(-1, dimension), most_terms)
     some, gradients, rows, terms = _scored(model, kept, at_once, most_terms, seed)
     mean, sd = kept.mean(axis=(0, 1), dtype=np.float64), kept.std(axis=(0, 1), dtype=np.float64)
     found = effective_draws(kept)
-    columns, sd_error = _errors(some, gradients, found, preconditioner, tolerance)
     moves = sd > 0
+    squares = (kept - mean.astype(np.float32)) ** 2
+    of_draws = _relative_noise(squares, sd**2) / np.sqrt(np.minimum(effective_draws(squares), c * n))
+    columns, sd_error = _errors(
+        some, gradients, found, np.where(moves, of_draws, 0), preconditioner, tolerance
+    )
     is_slow = moves & (found < FEWEST_EFFECTIVE) & _is_correlated(kept)
     named = {
         "too wide": columns.pop("too wide"),
@@ -216,28 +233,30 @@ def diagnose(
         data_terms=terms + density_terms,
         impossible=impossible,
         not_finite=not_finite,
-        acceptance_rate=float(np.mean(rates)) if rates else None,
+        acceptance_rate=acceptance_rate,
         sd_error=sd_error,
         forecast=forecast,
         warnings=_warnings(table, c * n, impossible, not_finite),
     )
 
 
-def check_run(run: Any, **options: Any) -> tuple[list[str], int]:
-    """The warnings of `diagnose`, and its data terms, for a `sgtune.Chain`, or a sequence of them, at a cost that is
-    small beside the run's: 5% of its data terms, or 200 scores of 1,000 rows and one of all data, if these cost more.
-    No line for chains of fewer than 20 draws."""
-    chains = list(run) if isinstance(run, Sequence) else [run]
+def affordable(chains: Sequence[Any], share: float) -> int:
+    """The data terms that a check of ``chains`` may take: the ``share`` of theirs, or 200 scores of 1,000 rows with
+    control variates, one of all data, and 200 densities of 256 rows, if these are more."""
     model = chains[0].model
-    if min(len(chain.draws) for chain in chains) < FEWEST_DRAWS:
-        return [], 0
-    spent = sum(data_terms(model, chain.sampler, chain.arm) * chain.n_samples for chain in chains)
-    least = 2 * FEWEST_SCORED * min(FEWEST_ROWS, model.n_data) + model.n_data + _density_terms(model)
+    least = 2 * FEWEST_SCORED * min(FEWEST_ROWS, model.n_data) + model.n_data + _density_terms(model, 0)
+    return max(int(share * sum(chain.data_terms for chain in chains)), least)
+
+
+def check_run(run: Any) -> tuple[Diagnosis | None, list[str]]:
+    """The diagnosis of a `sgtune.Chain`, or of a sequence of them, and its warnings, for `SHARE_OF_RUN` of the run's
+    data terms; or None and what failed, for the run is worth more than its check."""
+    chains = list(run) if isinstance(run, Sequence) else [run]
     try:
-        found = diagnose(model, run, most_terms=max(int(SHARE_OF_RUN * spent), least), **options)
-    except InputError as error:
-        return [f"check: {error}"], 0
-    return found.warnings, found.data_terms
+        found = diagnose(chains[0].model, run, most_terms=affordable(chains, SHARE_OF_RUN))
+    except Exception as error:
+        return None, [f"check: {' '.join(str(error).split()) or type(error).__name__}"]
+    return found, found.warnings
 
 
 def parameter_names(model: Model) -> list[str]:
@@ -250,8 +269,28 @@ def parameter_names(model: Model) -> list[str]:
     return names
 
 
-def _acceptance(chain: Any) -> float | None:
-    return getattr(chain, "statistics", {}).get("acceptance_rate")
+def _is_tested(chain: Any) -> bool:
+    return "acceptance_rate" in getattr(chain, "statistics", {})
+
+
+def _in_our_terms(model: Model, draws: Any, constrained: bool | None) -> Any:
+    """Draws by name as positions of the model, if they are not.
+
+    Raises:
+        InputError: it is not said which they are, or they do not fit the model.
+    """
+    knows_both = isinstance(draws, Mapping) and model.unconstrain is not None
+    if constrained is None and knows_both:
+        raise InputError(
+            f"constrained: None is not allowed for draws by name of {model.name!r}; it must be True for values of its "
+            "sites, such as mcmc.get_samples(), or False for unconstrained ones, such as chain.positions"
+        )
+    if constrained and not knows_both:
+        raise InputError(
+            "constrained: True is not allowed; it needs draws by name, and a model with unconstrain, such as one of "
+            "from_numpyro"
+        )
+    return unconstrained(model, draws) if constrained else draws
 
 
 def as_chains(model: Model, draws: Any) -> Float[np.ndarray, "c n D"]:
@@ -347,7 +386,7 @@ def _scored(
     took."""
     c, n_data = len(kept), model.n_data
     rows = n_data
-    left = 0 if most_terms is None else most_terms - _density_terms(model)
+    left = 0 if most_terms is None else most_terms - _density_terms(model, most_terms)
     # Of each chain at least `FEWEST_DRAWS`.
     most, fewest = max(most, FEWEST_DRAWS * c), max(FEWEST_SCORED, FEWEST_DRAWS * c)
     if most_terms is not None and left < fewest * n_data:
@@ -375,21 +414,26 @@ def _scored(
     return some, found, rows, terms
 
 
-@jax.jit
-def _log_densities(density: Density, positions: PyTree, data: PyTree) -> Array:
-    rows = rows_between(data, 0, min(DENSITY_ROWS, number_of_rows(data)))
-    return jax.lax.map(lambda p: density.log_prior(p) + jnp.sum(density.log_likelihood(p, rows)), positions)
+@partial(jax.jit, static_argnums=3)
+def _log_densities(density: Density, positions: PyTree, data: PyTree, n_rows: int) -> Array:
+    rows = data if n_rows == number_of_rows(data) else rows_between(data, 0, n_rows)
+    return jax.lax.map(lambda p: log_posterior(density, p, rows), positions)
 
 
-def _impossible(model: Model, flat: Float[np.ndarray, "n D"]) -> tuple[float, int]:
+def _impossible(model: Model, flat: Float[np.ndarray, "n D"], most_terms: int | None) -> tuple[float, int]:
     """The share of draws whose log density is -inf or nan, and the data terms that it took."""
     # Their number does not depend on the draws, so that checks share a program.
     flat = flat[np.linspace(0, len(flat) - 1, DENSITY_DRAWS).astype(int)]
-    values = np.asarray(_log_densities(density_of(model), from_matrix(model, flat), model.data))
-    return float((np.isneginf(values) | np.isnan(values)).mean()), _density_terms(model)
+    terms = _density_terms(model, most_terms)
+    positions, n_rows = from_matrix(model, flat), terms // DENSITY_DRAWS
+    values = np.asarray(_log_densities(density_of(model), positions, model.data, n_rows))
+    return float((np.isneginf(values) | np.isnan(values)).mean()), terms
 
 
-def _density_terms(model: Model) -> int:
+def _density_terms(model: Model, most_terms: int | None) -> int:
+    of_all = DENSITY_DRAWS * model.n_data
+    if most_terms is None or of_all <= DENSITY_SHARE * most_terms:
+        return of_all
     return DENSITY_DRAWS * min(DENSITY_ROWS, model.n_data)
 
 
@@ -415,11 +459,17 @@ def _errors(
     some: Float[np.ndarray, "c n D"],
     gradients: Float[np.ndarray, "c n D"],
     effective: Float[np.ndarray, " D"],
+    of_draws: Float[np.ndarray, " D"],
     preconditioner: Preconditioner | None,
     tolerance: float,
 ) -> tuple[dict[str, np.ndarray], float]:
     """Columns of errors of sds and means, whether they are named, how far the largest is beyond its noise, and the
-    root mean square error of sds."""
+    root mean square error of sds.
+
+    Args:
+        effective: draws, of each parameter, of all that are looked at.
+        of_draws: relative standard errors of their sds.
+    """
     from scipy.special import stdtrit
 
     dimension = some.shape[2]
@@ -431,11 +481,7 @@ def _errors(
     n_spread = np.minimum(effective_draws(spread), n)
     n_shift = np.minimum(effective_draws(shift), n)
     sd_ratio = np.sqrt(np.maximum(virial, 0.0))
-    # Relative to the virial, because its noise grows with it; at least that of a Gaussian.
-    noise = np.divide(
-        spread.std(axis=(0, 1)), np.abs(virial), out=np.zeros(dimension), where=virial != 0
-    ).clip(2**0.5)
-    relative = noise / (2 * np.sqrt(n_spread))
+    relative = _relative_noise(spread, virial) / np.sqrt(n_spread)
     mean_se = np.maximum(shift.std(axis=(0, 1)), 1e-12) / np.sqrt(n_shift)
     level = FALSE_ALARMS / dimension
 
@@ -458,8 +504,17 @@ def _errors(
         "off centre": (of_mean > 0) & (np.abs(mean_error) > tolerance),
         "beyond": np.maximum(of_sd, of_mean),
     }
-    square = float(np.mean((sd_ratio - 1) ** 2 - sd_se**2))
+    square = float(np.mean((sd_ratio - 1) ** 2 - np.maximum(sd_se**2 - of_draws**2, 0)))
     return columns, float(np.sqrt(max(square, 0.0)))
+
+
+def _relative_noise(
+    spread: Float[np.ndarray, "c n D"], virial: Float[np.ndarray, " D"]
+) -> Float[np.ndarray, " D"]:
+    """Of the root of the mean of ``spread``, which is ``virial``, from one draw: relative, because it grows with it; at
+    least that of a Gaussian."""
+    sds = spread.std(axis=(0, 1), dtype=np.float64)
+    return np.divide(sds, np.abs(virial), out=np.zeros(sds.shape), where=virial != 0).clip(2**0.5) / 2
 
 
 def _moved(
@@ -508,7 +563,10 @@ def _warnings(table: "pd.DataFrame", n_draws: int, impossible: float, not_finite
             continue
         if kind == "slow":
             worst = named.loc[named["ess"].idxmin()]
-            what = f"{worst.name} has {worst['ess']:.3g} effective draws of {n_draws}"
+            what = (
+                f"{worst.name} has {worst['ess']:.3g} effective draws of {n_draws}, with a split R-hat of "
+                f"{worst['rhat']:.2f}"
+            )
         elif kind == "off centre":
             worst = named.loc[named["mean_error"].abs().idxmax()]
             what = (

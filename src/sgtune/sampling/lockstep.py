@@ -172,6 +172,10 @@ CHUNK_DRAWS = 1_024
 CHUNK_BYTES = 32 * 2**20
 """A program hands back at most this many draws, and this many bytes of them, at a time."""
 
+MOST_CALLS, SHORT = 64, 0.2
+"""A run is made in as many pieces, so that its bar moves; pieces of fewer seconds are joined. Draws do not depend on
+them, because steps are numbered."""
+
 
 def chunk_length(dimension: int, width: int) -> int:
     """The number of draws that a program of this many chains returns at a time."""
@@ -405,9 +409,16 @@ class Lockstep:
 
         Steps after the last kept one are made too, so that chains stay where their budget ends.
         """
+        end, piece = self.steps_done + n_steps, max(1, n_steps // MOST_CALLS)
         kept = self.steps_done + stride * np.arange(1, n_steps // stride + 1)
+        chunks = [self.advance_to(self.steps_done, kept[:0])]
         with progress_bar(self.sampler_name, n_steps, "steps") as done:
-            return self.advance_to(self.steps_done + n_steps, kept, None, done)
+            while self.steps_done < end:
+                began, first, until = perf_counter(), self.steps_done, min(end, self.steps_done + piece)
+                chunks.append(self.advance_to(until, kept[(kept > first) & (kept <= until)]))
+                done(until - first)
+                piece *= 2 if perf_counter() - began < SHORT else 1
+        return np.concatenate(chunks)
 
     def advance_to(
         self,

@@ -166,7 +166,7 @@ def read_record(path: str | Path, kind: str, names: set[str]) -> tuple[dict, dic
     """The record and the arrays that `write_record` wrote as ``kind``.
 
     Args:
-        names: of the entries that the record must have.
+        names: of the entries and arrays that the file must have.
 
     Raises:
         DataError: the file is missing, damaged, or of something else.
@@ -181,6 +181,6 @@ def read_record(path: str | Path, kind: str, names: set[str]) -> tuple[dict, dic
         raise DataError(
             f"{path}: has a {given} of format {version}; it must have a {kind} of format {FORMAT}"
         )
-    if missing := names - record.keys():
+    if missing := names - record.keys() - arrays.keys():
         raise DataError(f"{path}: lacks {', '.join(sorted(missing))}")
     return record, arrays

@@ -27,13 +27,13 @@ from sgtune.model.positions import check_position, flatten
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
-from sgtune.sampling.arm import check_arm, shape_of
+from sgtune.sampling.arm import as_saved, check_arm, from_saved, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.sampling.chain import FEWEST_STEPS, Chain, Chains, sample
 from sgtune.sampling.diagnosis import check_run
 from sgtune.support.axes import COMMON, STEP_SIZE, Arm
-from sgtune.support.errors import DataError, InputError, check_choice, check_integer, check_number
+from sgtune.support.errors import InputError, check_choice, check_integer, check_number
 from sgtune.support.files import read_record, write_record
 from sgtune.support.machine import compile_seconds, watch_compilation
 from sgtune.support.randomness import LARGEST_SEED, named_seed
@@ -120,8 +120,9 @@ class TuningResult:
         Args:
             budget: of each chain; None: the horizon of `tune`.
             check: whether to look for errors afterwards, in the parameters of the model, and to warn in one line for
-                each kind (`sgtune.diagnose`). It costs 5% of the run's data terms, or 200 scores of 1,000 rows and one
-                of all data, if these cost more.
+                each kind; ``diagnosis`` of the run has it all. Its data terms are at most 5% of the run's, or those of
+                200 scores of 1,000 rows (`sgtune.sampling.diagnosis.affordable`), if these are more. A check that fails
+                leaves a line, and the run as it is.
             options: others of `sgtune.sample`, such as ``seed`` and ``chains``. Where the tuner has searched for the
                 mode, ``n_starts`` is the number of chains unless given.
 
@@ -146,17 +147,21 @@ class TuningResult:
         run = sample(
             model, self.sampler, **self.best, budget=horizon if budget is None else budget, **options
         )
+        # A forecast is one of the planned length.
+        forecast = self.forecast if budget in (None, horizon) else None
         if isinstance(run, Chains):
-            run = replace(run, tuning=self)
+            chains = tuple(replace(chain, forecast=forecast) for chain in run)
+            run = replace(run, chains=chains, tuning=self)
+        else:
+            run = replace(run, forecast=forecast)
         if check:
             began = perf_counter()
-            lines, terms = check_run(
-                run, forecast=self.forecast, preconditioner=self.best.get("preconditioner")
-            )
+            diagnosis, lines = check_run(run)
             for line in lines:
                 warn(line, stacklevel=2)
-            run = replace(run, warnings=[*run.warnings, *lines])
+            run = replace(run, diagnosis=diagnosis, warnings=[*run.warnings, *lines])
             if isinstance(run, Chains):
+                terms = 0 if diagnosis is None else diagnosis.data_terms
                 run = replace(run, check_cost={"data_terms": terms, "seconds": perf_counter() - began})
         return run
 
@@ -175,12 +180,14 @@ class TuningResult:
         return plot_race(self.rungs, self.best)
 
     def save(self, path: str | Path) -> None:
-        """Write it as an ``.npz`` file, whole or not at all, without its model."""
+        """Write it as an ``.npz`` file, whole or not at all, without its model.
+
+        Raises:
+            DataError: ``path`` has another suffix than .npz, or the disk is full.
+        """
         record, arrays = {name: getattr(self, name) for name in SAVED}, {}
         if self.best is not None:
-            record["best"] = {name: value for name, value in self.best.items() if name != "preconditioner"}
-            if (coordinates := self.best.get("preconditioner")) is not None:
-                arrays = {name: getattr(coordinates, name) for name in ("centre", "factor", "start")}
+            record["best"], arrays = as_saved(self.best)
         record |= self._of_plan
         if self.plan is not None:
             model, horizon = self.plan
@@ -193,7 +200,7 @@ class TuningResult:
 
         Raises:
             DataError: the file cannot be read, or is of something else.
-            InputError: it is a result of another model.
+            InputError: it is a result of another D, or of other data than the model's. A changed prior is not seen.
         """
         record, arrays = read_record(path, "tuning result", set(SAVED))
         best, plan = record.get("best"), None
@@ -202,10 +209,7 @@ class TuningResult:
             check_saved(path, record["posterior"], model)
             plan = model, record["horizon"] and Budget(**record["horizon"])
         if best is not None:
-            try:
-                best = Arm(**best, preconditioner=Preconditioner(**arrays) if arrays else None)
-            except (InputError, TypeError) as error:
-                raise DataError(f"{path}: its preconditioner is damaged ({error})") from None
+            best = from_saved(path, best, arrays)
         return cls(best=best, plan=plan, _of_plan=of_plan, **{name: record[name] for name in SAVED})
 
     def __repr__(self) -> str:
