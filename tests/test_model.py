@@ -206,52 +206,6 @@ def test_a_pull_needs_a_point_and_a_strength(logistic, around, strength, line):
         localise(logistic, around, strength)
 
 
-def test_local_learning_coefficient_of_a_linear_model():
-    """b (E R - R(w*)) of the localised Gibbs posterior is half the sum of b h / (b h + gamma), with the curvatures h of
-    the mean loss R. The step size's bias is linear in it: two step sizes give the value at 0. From the point itself, no
-    mode is searched for."""
-    n, dimension, strength, temperature = 200, 10, 5.0, 100.0
-    rng = np.random.default_rng(0)
-    x = (rng.normal(size=(n, dimension)) * np.logspace(-1, 0.3, dimension)).astype(np.float32)
-    best = rng.normal(size=dimension).astype(np.float32)
-    noise = rng.normal(size=n)
-    noise -= x @ np.linalg.lstsq(x, noise)[0]  # so that the loss is least at w*
-    model = define_model(
-        "linear",
-        log_prior=lambda position: 0.0 * position[0],
-        log_likelihood=lambda position, rows: -0.5 * (rows["y"] - rows["x"] @ position) ** 2,
-        data={"x": x, "y": x @ best + noise.astype(np.float32)},
-        init=lambda key: jnp.zeros(dimension),
-    )
-    local = temper(localise(model, best, strength), temperature)
-    curvature = np.linalg.eigvalsh(x.T.astype(np.float64) @ x / n)
-    exact = 0.5 * np.sum(temperature * curvature / (temperature * curvature + strength))
-    largest = 1 / (temperature * curvature.max() + strength)
-
-    def coefficients(step_size, steps):
-        chain = sample(
-            local,
-            "sgld",
-            step_size=step_size,
-            batch_size=n,
-            budget=Budget(steps=steps),
-            position=best,
-            centre=best,
-            seed=3,
-        )
-        away = chain.draws[steps // 20 :].astype(np.float64) - best
-        excess = 0.5 * ((away @ (x.T.astype(np.float64) @ x / n)) * away).sum(axis=1)
-        blocks = temperature * excess[: len(excess) // 20 * 20].reshape(20, -1).mean(axis=1)
-        return blocks.mean(), blocks.std(ddof=1) / np.sqrt(20)
-
-    (coarse, of_coarse), (fine, of_fine) = (
-        coefficients(0.4 * largest, 40_000),
-        coefficients(0.2 * largest, 80_000),
-    )
-    assert 3 * np.hypot(2 * of_fine, of_coarse) < 0.15 * exact
-    assert abs(2 * fine - coarse - exact) < 3 * np.hypot(2 * of_fine, of_coarse)
-
-
 @pytest.mark.parametrize("preconditioner", ["none", "laplace", "auto"])
 def test_a_tuned_run_from_a_saddle(preconditioner):
     """A network of two weights, y = a b x + noise: at a = b = 0 the loss has a saddle, and so has the localised Gibbs

@@ -253,13 +253,6 @@ def test_what_is_not_allowed_is_refused_in_one_line(arguments, line):
     assert "\n" not in str(refused.value)
 
 
-def test_one_leapfrog_would_be_a_random_walk():
-    from_blackjax(blackjax.sghmc)
-    arm = {"step_size": 0.1, "batch_size": 8, "n_leapfrog": 1, "budget": Budget(steps=1)}
-    with pytest.raises(InputError, match="n_leapfrog: 1 is not allowed"):
-        sgtune.sample(MODEL, "blackjax-sghmc", **arm)
-
-
 def test_the_draws_of_its_nuts_are_diagnosed():
     """Draws that another package made: right ones, and the same with one parameter twice too wide."""
 

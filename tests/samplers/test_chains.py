@@ -50,8 +50,10 @@ def test_a_chain_depends_on_its_own_inputs_only(small, name):
 
 
 def test_frictions_are_as_documented_unless_said_otherwise(small):
-    """The defaults are friction 0.01 and noise estimate 0."""
+    """The defaults are friction 0.01 and noise estimate 0, and friction 1 where the momentum has unit scale."""
     expected = {"sgld": {}, "sghmc": {"friction": 0.01, "noise_estimate": 0.0}, "sgnht": {"friction": 0.01}}
+    expected |= {name: {"friction": 1.0} for name in ("sgnht-shang", "mccadl")}
+    expected |= {name: {"friction": 1.0, "kappa": 0.0} for name in ("ccadl", "sghmc-shang")}
     for name, numbers in expected.items():
         found = Lockstep(small, name, [arm_of(name, 0.05, 20)]).hyperparameters
         own = {key: float(value) for key, value in found.items() if key not in ("step_size", "n_leapfrog")}

@@ -53,9 +53,6 @@ def test_a_chain_that_accepts_nothing_is_reported_with_the_setting_to_change(gau
     assert (stuck.draws == stuck.draws[0]).all()
     (line,) = stuck.warnings
     assert [str(one.message) for one in said] == [line]
-    assert line.startswith(
-        f"{sampler}: no proposal was accepted for 1,200 steps in a row, at step_size=1e+04"
-    )
     assert setting in line.split("; ")[1]
     assert f"{setting}=" in line
     # Shorter runs and chains that move have no warning.

@@ -272,6 +272,18 @@ def test_what_is_said_of_nuts_and_tuned_chains_after_equal_seconds_is_measured()
     held = json.loads((ROOT / "benchmarks/published/against_nuts.json").read_text("utf-8"))
     assert held["failed"] == []
     found = pd.DataFrame(held["ratios"])
+    logs = (
+        found["ratio"]
+        .astype(float)
+        .map(math.log)
+        .groupby([found[key] for key in ("method", "n", "d", "budget")])
+    )
+    gains, errors = logs.mean().dropna(), logs.std() / logs.count() ** 0.5
+    of_sgld = gains["sgld-cv"]
+    assert len(of_sgld) >= 7
+    assert (of_sgld < gains["sghmc-cv"].reindex(of_sgld.index)).all()
+    smallest = ("sgld-cv", 10**4, 10, 16.0)
+    assert gains[smallest] + 2 * errors[smallest] < 0
     found = found[found["method"] == "sghmc-cv"]
     laplace = {tuple(map(int, cell.split())): own["laplace"]["error"] for cell, own in held["truths"].items()}
     for (n, d), cells in found.groupby(["n", "d"]):

@@ -211,8 +211,7 @@ def regression():
 
 
 def test_it_chooses_the_arm_with_the_smallest_expected_error(regression):
-    lines = []
-    result = tune(regression, "sgld", tuner=Theory(WIDE), budget=Budget(steps=1_000), report=lines.append)
+    result = tune(regression, "sgld", tuner=Theory(WIDE), budget=Budget(steps=1_000))
     check_rungs(result)
     table = result.rungs
     assert (len(table), result.steps, result.tuner) == (12, 0, "theory")
@@ -222,7 +221,6 @@ def test_it_chooses_the_arm_with_the_smallest_expected_error(regression):
     assert result.best == arms[np.argmin(foreseen)]
     assert set(table["reason"]) == {"", "unstable", "higher value than the survivors"}
     assert (table["reason"] == "").sum() == 1
-    assert lines[-1].startswith("errors of 12 arms predicted, 8 of them stable")
 
 
 def test_the_horizon_is_what_the_budget_buys(regression):

@@ -105,11 +105,3 @@ def test_an_arm_that_is_not_usable_has_no_value():
         for x, rate in ((np.nan, 0.0), (0.0, 0.9))
     )
     assert acceptance().metric(0)(None, [dead, alive]).values == [np.inf, pytest.approx(0.666)]
-
-
-def test_samplers_without_a_test_get_one_line(normal):
-    words = (
-        "^sampler: 'sgld-cv' is not allowed; 'halving' judges by the acceptance rate.*mala, hmc, adam-mcmc"
-    )
-    with pytest.raises(InputError, match=words):
-        tune(normal, "sgld-cv", tuner=Halving(judge=acceptance(), grid=grid_of()), budget=Budget(steps=10))

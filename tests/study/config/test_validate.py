@@ -48,6 +48,7 @@ OF_ONE_KEY = [
 ]
 NAMED = [
     ("samplers", ["sgdl"], "samplers[0]: 'sgdl' is not allowed (did you mean 'sgld'?); it must be one of: "),
+    ("models", ["own"], "models: 'own' is not allowed without the key model"),
     ("samplres", ["sgld"], "samplres: no such key (did you mean 'samplers'?); allowed: adam_mcmc,"),
     ("ccadl.data.simulated", 400, "ccadl.logistic.batch_size: 500 is not allowed; it must be <= ccadl.data."),
     ("adam_mcmc.grids.adam-mcmc.noise_sd", [*range(1, 12)], "adam_mcmc.grids.adam-mcmc: 132 is not allowed"),

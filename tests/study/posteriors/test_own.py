@@ -206,11 +206,6 @@ def test_settings_that_do_not_suit_it_are_refused(config_of, changes, line):
         config_of(**changes)
 
 
-def test_a_model_without_its_file_is_refused():
-    with pytest.raises(InputError, match=r"models: 'own' is not allowed without the key model"):
-        valid(models=["own"])
-
-
 def test_jobs_have_the_model_of_the_files_that_the_run_began_with(tmp_path):
     file = write(GOOD)
     made, paths = own.read_model(file)
