@@ -427,3 +427,7 @@ def test_values_of_sites_are_positions_again(case):
         np.testing.assert_allclose(again[name].reshape(leaf.shape), leaf, atol=2e-4)
     with pytest.raises(sgtune.InputError, match=r"^draws: shapes"):
         unconstrained(model, {name: each[0] for name, each in values.items()})
+    # One value that does not fit among others that do.
+    wrong = max(values, key=lambda name: values[name].ndim)
+    with pytest.raises(sgtune.InputError, match=r"^draws: shapes"):
+        unconstrained(model, {**values, wrong: np.repeat(values[wrong], 2, axis=-1)})

@@ -122,6 +122,12 @@ def test_further_starts_are_jittered_also_where_init_is_a_narrow_draw():
     init = {"init": lambda key: 3.1 + 0.01 * jax.random.normal(key, (1,))}
     model = replace(two_wells(), **init)
     assert modes_of(model, 8).positions.shape == (2, 1)
+    # Where no jittered start has a density, a start is as it is drawn.
+    tiny = replace(
+        model_of_prior(lambda x: jnp.sum(jnp.log(x) - 1e3 * x), 1e-3 * jnp.ones(20)),
+        init=lambda key: 1e-3 * jax.random.uniform(key, (20,), minval=0.5),
+    )
+    assert all((find._start(tiny, number) > 0).all() for number in range(4))
     # Draws of many weights have a scale of their own.
     many = replace(
         model_of_prior(lambda x: -0.5 * jnp.sum(x**2), jnp.zeros(201)),

@@ -60,12 +60,12 @@ def unconstrained(model: Model, values: Mapping[str, ArrayLike]) -> PyTree:
     """
     shapes = jax.eval_shape(model.constrain, model.position_shape, model.data)
     given = {name: np.asarray(values[name]) for name in shapes if name in values}
-    leading = {
-        array.shape[: array.ndim - len(shapes[name].shape)]
-        for name, array in given.items()
-        if array.shape[array.ndim - len(shapes[name].shape) :] == shapes[name].shape
-    }
-    if len(leading) != 1 or len(min(leading)) not in (1, 2):
+    leading = set()
+    for name, array in given.items():
+        n_leading = array.ndim - len(shapes[name].shape)
+        fits = n_leading in (1, 2) and array.shape[n_leading:] == shapes[name].shape
+        leading.add(array.shape[:n_leading] if fits else ())
+    if len(leading) != 1 or leading == {()}:
         raise InputError(
             f"draws: shapes { {name: np.shape(array) for name, array in values.items()} } are not allowed; "
             f"{model.name!r} needs { {name: leaf.shape for name, leaf in shapes.items()} } with one or two leading axes"
@@ -75,7 +75,10 @@ def unconstrained(model: Model, values: Mapping[str, ArrayLike]) -> PyTree:
         name: jnp.asarray(array.reshape(-1, *shapes[name].shape), shapes[name].dtype)
         for name, array in given.items()
     }
-    positions = _unconstrained(model.unconstrain, flat)
+    try:
+        positions = _unconstrained(model.unconstrain, flat)
+    except KeyError as error:
+        raise InputError(f"draws: {error} is missing; {model.name!r} needs its values") from None
     return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*lead, *leaf.shape[1:]), positions)
 
 
@@ -180,7 +183,8 @@ def _attributes(chains: Sequence[Any], tuning: Any) -> dict[str, str | int | flo
     first = chains[0]
     # A preconditioner by its short form.
     arm = {
-        name: value if isinstance(value, int | float) else repr(value) for name, value in first.arm.items()
+        name: repr(value) if name == "preconditioner" else np.asarray(value).item()
+        for name, value in first.arm.items()
     }
     found = {
         "inference_library": "sgtune",

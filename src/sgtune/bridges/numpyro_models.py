@@ -193,13 +193,7 @@ class _Runs:
         return {name: value for name, value in values.items() if name not in self.per_row}
 
     def unconstrain(self, values: dict, rows: PyTree, latents: frozenset[str]) -> dict:
-        """The position whose ``latents`` have these values.
-
-        Raises:
-            InputError: one of them has none.
-        """
-        if missing := sorted(latents - values.keys()):
-            raise InputError(f"draws: {', '.join(missing)} missing; all latent sites must have values")
+        """The position whose ``latents`` have these values."""
         with _LOCK:
             return unconstrain_fn(*self.on(rows), {name: values[name] for name in latents})
 
@@ -267,12 +261,10 @@ def from_numpyro(
     if init is not medians:
         _check_init(name, init, medians)
     _check_pieces(name, runs, init, data, few)
-    if "constrain" not in options:
+    if not {"constrain", "unconstrain"} & options.keys():
         latents = frozenset(jax.eval_shape(medians, jax.random.key(0)))
-        options |= {
-            "constrain": runs.constrain,
-            "unconstrain": partial(runs.unconstrain, rows=few, latents=latents),
-        }
+        options["unconstrain"] = partial(runs.unconstrain, rows=few, latents=latents)
+    options.setdefault("constrain", runs.constrain)
     return define_model(
         name,
         log_prior=partial(runs.prior, rows=few),

@@ -63,7 +63,7 @@ valleys."""
 JITTER, MOST_HALVINGS = 2.0, 10
 """In a further start of the search, entries that `init` keeps constant, and up to 200 parameters all entries, are moved
 by a uniform number of at most this size, as Stan starts chains, times the entry where that is above 1. Halved until the
-log posterior is finite. Draws of larger models' weights have scales that must not be left."""
+log posterior is finite, and at last not moved. Draws of larger models' weights have scales that must not be left."""
 
 CLEARLY_BETTER = 0.1
 """Nats, beside float32's resolution: of two starts that find one mode, the first one's result is the MAP."""
@@ -203,8 +203,8 @@ def _start(model: Model, number: int) -> PyTree:
     moved = np.random.default_rng(bits).uniform(-JITTER, JITTER, drawn.shape) * np.maximum(1, np.abs(drawn))
     if model.dimension > LARGE_DIMENSION:
         moved = np.where(drawn == flatten(first), moved, 0)
-    for halving in range(MOST_HALVINGS):
-        start = unflatten(model, (drawn + moved / 2**halving).astype(np.float32))
+    for share in (*0.5 ** np.arange(MOST_HALVINGS), 0):
+        start = unflatten(model, (drawn + share * moved).astype(np.float32))
         if math.isfinite(_value(model, start)):
             break
     return start

@@ -244,6 +244,8 @@ def define_model(
         data_dir=Path(data_dir) if data_dir is not None else None,
     )
     check_leaves(name, model.position_shape)
+    if unconstrain is not None and constrain is None:
+        raise InputError(f"unconstrain: model {name!r} has no constrain, of which it must be the inverse")
     if test_data is not None:
         check_test_data(name, task, test_data, predict, model.position_shape)
     prior = jax.eval_shape(log_prior, model.position_shape)

@@ -134,7 +134,8 @@ class Chain:
         """What is wrong with the draws, parameter by parameter (`sgtune.diagnose`, which takes several chains).
 
         Args:
-            options: of `sgtune.diagnose`. ``most_terms`` is what the chain took, unless given: a check is not dearer.
+            options: of `sgtune.diagnose`. ``most_terms`` is what the chain took, unless given, or the least that a
+                check takes (`sgtune.sampling.diagnosis.affordable`).
 
         Raises:
             InputError: fewer than 20 draws are finite, or an option is not allowed.

@@ -26,9 +26,9 @@ from sgtune.bridges.plots import plot_diagnosis
 from sgtune.metrics.mixing import effective_draws, split_rhat
 from sgtune.model import Model
 from sgtune.model.positions import from_matrix, to_matrix, unflatten
-from sgtune.model.posterior import Density, density_of, log_posterior, scores
+from sgtune.model.posterior import Density, density_of, log_posterior, score_chunk, scores
 from sgtune.model.preconditioner import Preconditioner
-from sgtune.model.rows import number_of_rows, rows_between
+from sgtune.model.rows import named_faults, number_of_rows, rows_between
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import stochastic_scores
 from sgtune.sampling.lockstep import shared_constants
@@ -62,7 +62,8 @@ FALSE_ALARMS = 0.01
 """The probability that exact draws have any parameter named, for each kind of error."""
 
 SHARE_OF_RUN, FEWEST_ROWS = 0.05, 1_000
-"""A check after a run costs this share of the run's data terms, and a score has this many rows or more."""
+"""A check after a run costs this share of the run's data terms, or what a score of this many rows would; rounded down
+to a power of two, it has half as many or more."""
 
 KINDS = ("too wide", "too narrow", "off centre", "slow")
 
@@ -83,8 +84,8 @@ class Diagnosis:
         n_scored: those of them that have scores.
         score_rows: rows of the data in a score.
         data_terms: what the scores and densities cost, in data terms as in `sgtune.Budget`.
-        impossible: share of 200 of the scored draws whose log density is -inf or nan; under `diagnose`'s
-            ``most_terms`` that of the prior and the first 256 rows alone, unless all are affordable.
+        impossible: share of 200 of the draws whose log density is -inf or nan; under `diagnose`'s ``most_terms`` that
+            of the prior and the first 256 rows alone, unless all rows cost a tenth of it or less.
         not_finite: share of all draws that are not finite; they count in nothing else.
         acceptance_rate: of the chains' proposals; None for samplers without a Metropolis test.
         sd_error: root of the mean over parameters of (sd of the draws / sd of the posterior - 1)^2, Monte Carlo error
@@ -168,9 +169,10 @@ def diagnose(
         acceptance_rate: of the draws' sampler, to be shown; None: that of the chains.
         forecast: the error that `sgtune.tune` expected, to be shown beside what the draws have; None: the chain's.
         preconditioner: of the run, see above; None: the chain's.
-        most_terms: data terms that all this may cost, beyond 200 scores of a row. None: scores are over all data.
-            Otherwise over all data if 200 such scores are affordable, or else over fresh rows for each draw, with
-            control variates at the mean of the draws, which leaves all expectations as they are.
+        most_terms: data terms that all this may cost. None: scores are over all data. Otherwise over all data if 200
+            such scores are affordable, or else over fresh rows for each draw, with control variates at the mean of the
+            draws, which leaves all expectations as they are. 200 densities of 256 rows, one score of all data and 200
+            scores of a few rows are always made.
         tolerance: errors of fewer posterior sds are not named.
         seed: of the fresh rows.
 
@@ -197,8 +199,10 @@ def diagnose(
     mean, sd = kept.mean(axis=(0, 1), dtype=np.float64), kept.std(axis=(0, 1), dtype=np.float64)
     found = effective_draws(kept)
     moves = sd > 0
-    squares = (kept - mean.astype(np.float32)) ** 2
-    of_draws = _relative_noise(squares, sd**2) / np.sqrt(np.minimum(effective_draws(squares), c * n))
+    squares = ((kept - mean.astype(np.float32)) / np.where(moves, sd, 1).astype(np.float32)) ** 2
+    of_draws = _relative_noise(squares, moves.astype(np.float64)) / np.sqrt(
+        np.minimum(effective_draws(squares), c * n)
+    )
     columns, sd_error = _errors(
         some, gradients, found, np.where(moves, of_draws, 0), preconditioner, tolerance
     )
@@ -414,19 +418,21 @@ def _scored(
     return some, found, rows, terms
 
 
-@partial(jax.jit, static_argnums=3)
-def _log_densities(density: Density, positions: PyTree, data: PyTree, n_rows: int) -> Array:
+@partial(jax.jit, static_argnums=(3, 4))
+def _log_densities(density: Density, positions: PyTree, data: PyTree, n_rows: int, at_once: int) -> Array:
     rows = data if n_rows == number_of_rows(data) else rows_between(data, 0, n_rows)
-    return jax.lax.map(lambda p: log_posterior(density, p, rows), positions)
+    return jax.lax.map(lambda p: log_posterior(density, p, rows), positions, batch_size=at_once)
 
 
+@named_faults()
 def _impossible(model: Model, flat: Float[np.ndarray, "n D"], most_terms: int | None) -> tuple[float, int]:
     """The share of draws whose log density is -inf or nan, and the data terms that it took."""
     # Their number does not depend on the draws, so that checks share a program.
     flat = flat[np.linspace(0, len(flat) - 1, DENSITY_DRAWS).astype(int)]
     terms = _density_terms(model, most_terms)
     positions, n_rows = from_matrix(model, flat), terms // DENSITY_DRAWS
-    values = np.asarray(_log_densities(density_of(model), positions, model.data, n_rows))
+    at_once = score_chunk(model, DENSITY_DRAWS)
+    values = np.asarray(_log_densities(density_of(model), positions, model.data, n_rows, at_once))
     return float((np.isneginf(values) | np.isnan(values)).mean()), terms
 
 
@@ -504,7 +510,7 @@ def _errors(
         "off centre": (of_mean > 0) & (np.abs(mean_error) > tolerance),
         "beyond": np.maximum(of_sd, of_mean),
     }
-    square = float(np.mean((sd_ratio - 1) ** 2 - np.maximum(sd_se**2 - of_draws**2, 0)))
+    square = float(np.mean((sd_ratio - 1) ** 2 - np.maximum(sd_se**2 - (sd_ratio * of_draws) ** 2, 0)))
     return columns, float(np.sqrt(max(square, 0.0)))
 
 

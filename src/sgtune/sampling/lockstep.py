@@ -173,8 +173,8 @@ CHUNK_BYTES = 32 * 2**20
 """A program hands back at most this many draws, and this many bytes of them, at a time."""
 
 MOST_CALLS, SHORT = 64, 0.2
-"""A run is made in as many pieces, so that its bar moves; pieces of fewer seconds are joined. Draws do not depend on
-them, because steps are numbered."""
+"""A run is made in at most so many pieces, so that its bar moves; where they take fewer seconds, the next ones are
+larger. Draws do not depend on them, because steps are numbered."""
 
 
 def chunk_length(dimension: int, width: int) -> int:
@@ -409,7 +409,7 @@ class Lockstep:
 
         Steps after the last kept one are made too, so that chains stay where their budget ends.
         """
-        end, piece = self.steps_done + n_steps, max(1, n_steps // MOST_CALLS)
+        end, piece = self.steps_done + n_steps, -(-n_steps // MOST_CALLS)
         kept = self.steps_done + stride * np.arange(1, n_steps // stride + 1)
         chunks = [self.advance_to(self.steps_done, kept[:0])]
         with progress_bar(self.sampler_name, n_steps, "steps") as done:

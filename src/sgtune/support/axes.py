@@ -164,7 +164,8 @@ class Arm(Mapping):
     ``Arm(step_size=1e-3, batch_size=50)``, or ``Arm(1e-3, 50)`` for the axes in `COMMON`. ``arm.step_size`` is
     ``arm["step_size"]``; for a common axis that the arm does not have, the attribute is None and there is no entry.
     Entries are always in the same order: the common axes, then all others alphabetically. The arm that
-    `sgtune.tune` chooses also has the ``preconditioner`` that its numbers are for, which is part of no key or record.
+    `sgtune.tune` chooses, and that of a `sgtune.Chain`, also have the ``preconditioner`` that their numbers are for,
+    which is part of no key or record.
     """
 
     __slots__ = ("_numbers",)

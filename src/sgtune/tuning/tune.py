@@ -121,8 +121,8 @@ class TuningResult:
             budget: of each chain; None: the horizon of `tune`.
             check: whether to look for errors afterwards, in the parameters of the model, and to warn in one line for
                 each kind; ``diagnosis`` of the run has it all. Its data terms are at most 5% of the run's, or those of
-                200 scores of 1,000 rows (`sgtune.sampling.diagnosis.affordable`), if these are more. A check that fails
-                leaves a line, and the run as it is.
+                200 scores of 1,000 rows and one of all data (`sgtune.sampling.diagnosis.affordable`), if these are
+                more. A check that fails leaves a line, and the run as it is.
             options: others of `sgtune.sample`, such as ``seed`` and ``chains``. Where the tuner has searched for the
                 mode, ``n_starts`` is the number of chains unless given.
 
