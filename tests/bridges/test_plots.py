@@ -104,6 +104,14 @@ def test_traces_are_against_the_step():
             np.testing.assert_array_equal(line.get_ydata(), chain[:, place])
 
 
+def test_a_chain_that_diverged_does_not_hide_the_others():
+    chains = np.random.default_rng(0).standard_normal((2, 50, 1))
+    chains[1, :20], chains[1, 20:] = 10.0 ** np.arange(20)[:, None], np.nan
+    low, high = plot_chains(chains, ["a"])[0, 0].get_ylim()
+    assert low < chains[0].min() < chains[0].max() < high
+    assert high - low < 1.3 * np.ptp(chains[0])
+
+
 def test_chains_are_named_and_parameters_that_the_model_calls_otherwise():
     """A trace of log sd under the name of sd would show an sd below zero."""
     zero = jnp.zeros(())

@@ -146,6 +146,11 @@ def plot_chains(chains: Float[np.ndarray, "c n k"], names: Sequence[str], stride
             good = chain[np.isfinite(chain)]
             if len(good) > 1 and np.ptp(good) > 0:
                 seaborn.kdeplot(y=good, ax=row[1], color=colour, fill=n_chains == 1)
+        lives = np.isfinite(chains[:, :, place]).all(axis=1)
+        if lives.any() and not lives.all():
+            # A chain on its way to infinity would leave of the others a line.
+            low, high = chains[lives, :, place].min(), chains[lives, :, place].max()
+            row[0].set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
         # Long names do not run into the next row's.
         row[0].set_ylabel(name, rotation=0, ha="right", va="center")
         row[0].margins(x=0)
@@ -153,7 +158,7 @@ def plot_chains(chains: Float[np.ndarray, "c n k"], names: Sequence[str], stride
         row[1].tick_params(left=False)
         row[0].tick_params(labelbottom=place == k - 1)
     axes[-1, 0].set_xlabel("step")
-    axes[-1, 0].locator_params(axis="x", nbins=6)
+    axes[-1, 0].xaxis.set_major_locator(ticker.MaxNLocator(6, integer=True))
     axes[-1, 0].xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
     figure.align_ylabels(axes[:, 0])
     if 1 < n_chains <= MOST_NAMED:
