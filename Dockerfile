@@ -1,5 +1,6 @@
 # README's first command in a container. Tested with podman on Debian 12 and its Python 3.11, for want of the base image.
-#   docker build -t sgtune . && docker run --rm -v "$PWD/results:/sgtune/results" sgtune
+#   docker build -t sgtune . && docker run --rm -v "$PWD/results:/sgtune/results" -v "$PWD/.snakemake:/sgtune/.snakemake" sgtune
+# Without .snakemake a later run with other settings finds nothing to do.
 FROM python:3.11-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends git && rm -rf /var/lib/apt/lists/*
 WORKDIR /sgtune

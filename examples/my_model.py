@@ -1,5 +1,6 @@
 """A model of one's own for the pipeline: linear regression with unknown noise on scikit-learn's diabetes data, whose
-columns stay as they are. `snakemake --cores all --config model=examples/my_model.py` tunes and checks all samplers."""
+columns stay as they are. `snakemake --cores all --config model=examples/my_model.py` tunes and checks three samplers.
+"""
 
 import jax.numpy as jnp
 import numpy as np

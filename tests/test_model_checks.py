@@ -170,12 +170,17 @@ def test_columns_of_files_have_their_values_or_are_refused():
 
 def test_data_do_not_change_with_the_users_array():
     x = X.copy()
-    model = model_of({"x": x, "y": Y}, shuffle_seed=None)
+    # As pandas gives its columns.
+    view = x.view()
+    view.flags.writeable = False
+    models = [model_of({"x": given, "y": Y}, shuffle_seed=None) for given in (x, view)]
     x += 1
-    np.testing.assert_array_equal(model.data["x"], X)
+    for model in models:
+        np.testing.assert_array_equal(model.data["x"], X)
 
 
 CLASSES = {"predict": lambda position, inputs: jax.nn.sigmoid(inputs @ position)}
+COLUMN = {"predict": lambda position, inputs: (inputs @ position)[:, None], "task": "regression"}
 
 
 @pytest.mark.parametrize(
@@ -189,6 +194,7 @@ CLASSES = {"predict": lambda position, inputs: jax.nn.sigmoid(inputs @ position)
         ({"inputs": X, "targets": Y}, {}, "integers from 0: number the classes, or give task='regression'"),
         ({"inputs": X, "targets": np.sign(Y)}, {}, "has the target -1; those of a classification"),
         ({"inputs": X, "targets": np.arange(N) % 3}, CLASSES, "has the target 2; .* integers from 0 to 1"),
+        ({"inputs": X, "targets": Y}, COLUMN, "gives shape (40, 1); of a regression it must be (40,)"),
     ],
 )
 def test_targets_that_no_prediction_can_meet_are_refused(test_data, options, line):

@@ -1,5 +1,6 @@
 """Log posterior, its gradient and its curvature over all data, against untiled sums and exact Hessians."""
 
+from collections import OrderedDict
 from dataclasses import replace
 
 import jax
@@ -10,11 +11,14 @@ from posteriors_of_users import regression
 from reference_models import DIMENSION, gaussian_model, logistic_of_four, newton, standard_normal
 from small_models import logistic_arrays, logistic_model
 
+from sgtune.metrics import Reference, at_position, frozen_errors
 from sgtune.mode import curvature
-from sgtune.mode.find import hutchinson_diagonal, map_position
+from sgtune.mode.find import find_map, hutchinson_diagonal, map_position
 from sgtune.model import Found, define_model, posterior
 from sgtune.model.derived import temper
 from sgtune.model.positions import flatten
+from sgtune.samplers.gradients import subset_scores
+from sgtune.support.errors import InputError
 
 
 def untiled(model, flat):
@@ -143,6 +147,44 @@ def test_a_kept_diagonal_is_of_its_position_probes_and_seed():
         found = hutchinson_diagonal(model, position, *arguments[1:])
         fresh = hutchinson_diagonal(replace(model, found=Found()), position, *arguments[1:])
         np.testing.assert_array_equal(found, fresh)
+
+
+def test_what_was_found_for_a_model_is_not_that_of_one_with_another_posterior():
+    model, _exact, covariance = gaussian_model()
+    curvature.laplace_scale(model)
+    narrow = replace(model, log_prior=lambda position: 100 * standard_normal(position))
+    assert np.abs(flatten(map_position(narrow)) - flatten(map_position(model))).max() > 0.1
+    assert curvature.laplace_sd(narrow).max() < 0.5 * np.sqrt(np.diag(covariance)).max()
+    # Another attribute leaves the posterior as it is; models that were made from the first one have the old attribute.
+    temper(model, 7.0)
+    alone = replace(model, max_lockstep=1)
+    assert map_position(alone) is map_position(model)
+    assert temper(alone, 7.0).max_lockstep == 1
+
+
+def test_scales_that_a_model_keeps_cannot_be_written_to():
+    for model in (gaussian_model()[0], wide_model(lambda position, rows: -0.5 * (rows @ position) ** 2)):
+        for scale in (curvature.laplace_scale(model), curvature.laplace_factor(model)):
+            with pytest.raises(ValueError, match="read-only"):
+                scale *= 2
+
+
+def test_positions_of_another_order_are_refused():
+    """Their leaves would be taken for each other, where the sizes agree."""
+    model, _, covariance = gaussian_model()
+    good = map_position(model)
+    wrong = OrderedDict((name, good[name]) for name in sorted(good, reverse=True))
+    reference = Reference(np.sqrt(np.diag(covariance)))
+    for use in (
+        lambda position: find_map(model, position=position),
+        lambda position: curvature.laplace_scale(model, position),
+        lambda position: at_position(model, position),
+        lambda position: frozen_errors(model, position, reference),
+        lambda position: subset_scores(model, flatten(good)[None], 0.5, position),
+    ):
+        use(good)
+        with pytest.raises(InputError, match=r"^(position|centre): shape"):
+            use(wrong)
 
 
 def test_a_saved_laplace_scale_is_of_its_mode(tmp_path):

@@ -13,9 +13,18 @@ import jax
 import numpy as np
 import pytest
 
-from sgtune.support.errors import DataError
+from sgtune.support.errors import DataError, InputError, check_choice, check_integer, check_number
 from sgtune.support.files import atomic_write, file_sha256, read_json, remove_unfinished, write_json
 from sgtune.support.randomness import LARGEST_SEED, named_key, named_keys
+
+
+def test_numbers_may_be_arrays_without_axes():
+    assert check_number("step_size", jax.numpy.float32(0.5), above=0) == 0.5
+    assert check_integer("batch_size", np.array(3), at_least=1) == 3
+    with pytest.raises(InputError, match=r"^step_size: .* must be a number > 0"):
+        check_number("step_size", np.ones(1), above=0)
+    with pytest.raises(InputError, match=r"^scale: .* allowed: identity"):
+        check_choice("scale", np.ones(3), ["identity"])
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):

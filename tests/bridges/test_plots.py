@@ -47,6 +47,11 @@ def points_of(axis, *, is_full):
     return sorted(found)
 
 
+def test_arms_that_differ_in_the_step_size_alone_are_drawn():
+    one_size = rungs().query("batch_size == 20")
+    assert points_of(plot_race(one_size, None)[1], is_full=True) == [[1e-2, 0.1]]
+
+
 def test_a_race_has_a_panel_for_each_rung_of_its_last_race():
     axes = plot_race(rungs(), {"step_size": 1e-2, "batch_size": 20})
     assert len(axes) == 2

@@ -47,6 +47,18 @@ def test_metrics_refuse_targets_of_another_shape_than_the_predictions(name):
     for wrong in (targets[:, None], targets[:-1]):
         with pytest.raises(InputError, match=r"^targets: shape \(.*\) is not allowed; it must be \(20,\)"):
             measure(predictions, wrong)
+    with pytest.raises(InputError, match=r"^targets: shape \(0,\) .* at least one"):
+        measure(predictions[:0], targets[:0])
+    if name == "rmse":
+        with pytest.raises(InputError, match=r"^predictions: shape \(20, 3\) .* \(20,\)"):
+            measure(probabilities[:, :3], targets)
+        return
+    # NumPy would take -1 for the last class, and cut 1.5.
+    for value in (-1, probabilities.shape[1], 1.5):
+        with pytest.raises(
+            InputError, match=f"^targets: {value} is not allowed; it must be an integer from 0"
+        ):
+            measure(probabilities, np.where(np.arange(20) == 3, value, targets))
 
 
 def test_scores_of_predictions_are_those_of_their_definitions():
@@ -148,6 +160,10 @@ def test_sd_errors_by_block_see_their_own_parameters_only():
         )
         errors = metrics.relative_sd_error_by_block(model, factor * reference, reference)
         assert errors == pytest.approx({name: float(name == block) for name in sizes})
+    with pytest.raises(
+        InputError, match=rf"^sd: shape \(5,\) is not allowed; it must be \({model.dimension},\)"
+    ):
+        metrics.relative_sd_error_by_block(model, reference[:5], reference[:5])
     assert metrics.position_blocks(small_logistic_model()) == {}
     # JAX sorts the keys of a dict, and leaves those of an ordered one as they are.
     nested = OrderedDict(b=np.zeros(2), a={"d": np.zeros(1), "c": np.zeros(2)})
@@ -193,6 +209,8 @@ def test_a_model_that_does_not_predict_is_refused_by_name(average):
     model = gaussian_model(np.eye(2), np.zeros(2))
     with pytest.raises(InputError, match=f"^model: {model.name!r} makes no predictions; it needs predict"):
         average(model, np.zeros((3, model.dimension), np.float32))
+    with pytest.raises(InputError, match=r"^draws: shape \(0, \d+\) is not allowed; it must be \(n >= 1"):
+        average(small_logistic_model(), np.zeros((0, small_logistic_model().dimension), np.float32))
 
 
 def test_predictive_metrics_are_those_of_the_averages(model):

@@ -142,6 +142,15 @@ def test_a_saved_map_of_another_posterior_is_found_again(tmp_path, caplog, funct
     assert found.negative_log_posterior == pytest.approx(expected)
 
 
+def test_a_saved_map_of_another_budget_is_found_again(tmp_path, caplog):
+    model, _, _ = gaussian_model(data_dir=tmp_path)
+    map_result(model, tolerance=0.01)
+    for budget, is_found_again in (({"tolerance": 0.01}, False), ({}, False), ({"tolerance": 0.02}, True)):
+        caplog.clear()
+        map_result(replace(model, found=Found()), **budget)
+        assert ("found with another budget" in caplog.text) == is_found_again
+
+
 def test_adams_steps_are_the_same_in_any_number_of_pieces(monkeypatch):
     model, found = small_logistic_model(n_data=2_500), []
     for pieces in (1, 4):

@@ -183,6 +183,7 @@ def test_without_noise_ccadl_is_sgnht_under_the_map():
     numbers = {"step_size": jnp.float32(h), "friction": jnp.float32(friction), "kappa": jnp.float32(0)}
     mapped = samplers.in_units_of_steps({"step_size": h, "friction": friction, "batch_size": 8})
     assert mapped == pytest.approx({"step_size": h**2, "friction": friction * h, "batch_size": 8})
+    assert samplers.in_units_of_steps({"step_size": h}) == pytest.approx({"step_size": h**2, "friction": h})
     start = {"a": jnp.array([0.2, 0.3]), "b": jnp.array([[1.0]])}
     target = target_of_structure(noise=0.0)
 

@@ -19,6 +19,7 @@ from sgtune.samplers.minibatch import block_rows
 from sgtune.samplers.target import offset_at, target_of
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.support.errors import InputError
 
 CENTRE = np.array([0.3, -0.2], np.float32)
 NEAR, FAR = CENTRE + np.float32([0.1, 0.05]), np.array([1.0, 0.8], np.float32)
@@ -186,6 +187,9 @@ def test_each_position_has_a_minibatch_of_its_own():
     n, batch_size, precision = 4_000, 5, np.array([[2.0, -1.2], [-1.2, 1.5]])
     gaussian = gaussian_model(precision, [0.5, -1.0], n_data=40)
     position = np.array([1.0, 0.5], np.float32)
+    for wrong in (0, 41):
+        with pytest.raises(InputError, match=f"^batch_size: {wrong} is not allowed"):
+            stochastic_scores(gaussian, position[None], wrong)
     found = stochastic_scores(gaussian, np.repeat(position[None], n, 0), batch_size).astype(np.float64)
     # The gradient of a datum is 0.75 / N precision (datum - position).
     of_data = 0.75 / 40 * (np.asarray(gaussian.data, np.float64) - position) @ precision

@@ -262,6 +262,10 @@ def test_chains_are_checked_saved_and_plotted_together(tmp_path, preconditioner)
         Chain.load(tmp_path / "run.npz", GAUSSIAN)
     diagnosis = run.check()
     assert diagnosis.n_draws == 180
+    assert run[1:].check().n_draws == 120
+    np.testing.assert_array_equal(run[1:].draws, run.draws[1:])
+    assert [run.index(chain) for chain in run] == [0, 1, 2]
+    assert run[0] not in loaded
     (row,) = run.plot(most=1, diagnosis=diagnosis)
     place = int(diagnosis.table.index[0][-2])
     for line, chain in zip(row[0].lines, run, strict=True):
@@ -281,3 +285,7 @@ def test_a_calibrated_cost_is_the_seconds_of_a_step(by_steps):
     by_steps(1e-3)
     table = calibrate_cost(GAUSSIAN, [("sgld", 4, None), ("sghmc", 4, 2)])
     assert table.seconds_per_step == pytest.approx({("sgld", 4, None): 1e-3, ("sghmc", 4, 2): 1e-3})
+    in_coordinates = calibrate_cost(GAUSSIAN, [("sgld", 4, None)], preconditioner=np.ones(2))
+    assert in_coordinates.seconds_per_step == pytest.approx({("sgld", 4, None): 1e-3})
+    with pytest.raises(InputError, match=r"^preconditioner: "):
+        calibrate_cost(GAUSSIAN, [("sgld", 4, None)], preconditioner=np.ones(3))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sgtune.sampling.arm import Arm
+from sgtune.support.errors import InputError
 from sgtune.theory.averages import sd_error, variance_of_run
 from sgtune.theory.linear import Directions, expected_errors, expected_run, stationary_variances
 from sgtune.theory.recursions import run_warmth, settled_friction
@@ -124,6 +125,26 @@ def test_noise_that_grows_with_the_spread_is_iterated(name):
     np.testing.assert_allclose(found(slopes[0]), np.maximum(*others), rtol=1e-9)
     assert (np.argmax(others, axis=0) != np.argmax(others, axis=0)[0]).any()
     assert (found(slopes[0]) > found()).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "arm", "line"),
+    [
+        ("sgld", Arm(0.01, N_DATA + 1), f"batch_size: {N_DATA + 1} is not allowed"),
+        ("sgld", Arm(0.01, None), "batch_size: None is not allowed"),
+        ("sghmc", Arm(0.01, BATCH), "n_leapfrog: None is not allowed"),
+    ],
+)
+def test_arms_that_no_chain_can_have_are_refused(name, arm, line):
+    """With more rows than there are the noise would have a negative variance."""
+    directions = Directions(np.ones(2), np.full(2, 1e-3), N_DATA)
+    for run in (
+        lambda: stationary_variances(name, arm, directions),
+        lambda: expected_run(name, arm, directions, 10),
+        lambda: expected_errors(name, [arm], directions, [10]),
+    ):
+        with pytest.raises(InputError, match=line):
+            run()
 
 
 def test_unstable_arms_have_infinite_variances():

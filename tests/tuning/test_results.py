@@ -45,6 +45,17 @@ def test_a_loaded_result_is_the_same_and_makes_the_same_run(model, result, tmp_p
     assert runs[1].n_samples == 2_000
 
 
+def test_a_race_is_made_again_by_the_costs_that_a_file_of_it_keeps(model, result, tmp_path):
+    assert result.cost is None
+    race = {"budget": Budget(seconds=0.02), "rounds": 1}
+    first = tune(model, "sgld-cv", **race)
+    first.save(tmp_path / "first.npz")
+    loaded = TuningResult.load(tmp_path / "first.npz")
+    again = tune(model, "sgld-cv", **race, cost=loaded.cost)
+    assert again.rungs.equals(first.rungs)
+    assert again.cost == loaded.cost == first.cost
+
+
 def test_a_result_without_its_model_or_of_another_cannot_sample(result, tmp_path):
     path = tmp_path / "result.npz"
     result.save(path)

@@ -71,6 +71,21 @@ def test_chains_of_a_tuned_run_start_about_all_modes_that_starts_find(tmp_path):
     np.testing.assert_array_equal(again.draws, several.draws)
 
 
+def test_numbers_in_place_of_the_chosen_ones_have_no_forecast(run):
+    tuned, few = run.tuning, {"kept_draws": 50, "check": False}
+    assert tuned.sample(**few).forecast == tuned.forecast is not None
+    for other in ({"step_size": 0.02}, {"inverse_temperature": 10.0}):
+        assert tuned.sample(**other, **few).forecast is None
+    assert tuned.sample(step_size=0.02, **few).arm.step_size == 0.02
+
+
+def test_the_check_may_be_left_out():
+    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
+    run = tune_and_sample(model, "sgld-cv", budget=Budget(steps=200), chains=2, tuner=TUNER, check=False)
+    assert run.diagnosis is None
+    assert "check" not in run.cost
+
+
 def test_no_mode_is_searched_for_where_the_position_is_given():
     """Also if an earlier call has found one."""
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)

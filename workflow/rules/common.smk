@@ -192,10 +192,10 @@ def sources_of(wildcards):
 
 
 def sections_of(wildcards):
-    """The settings that the results of a study depend on; those of the main one on no section of another study."""
-    if wildcards.study == MAIN:
-        return {name: section for name, section in config.items() if name == MAIN or name not in STUDIES}
-    return {name: config[name] for name in ("run", "seed", wildcards.study)}
+    """The settings that the results of a study may depend on: its own section, the main study's and those that are no
+    study's."""
+    own = (MAIN, wildcards.study)
+    return {name: section for name, section in config.items() if name in own or name not in STUDIES}
 
 
 def results_of(model):

@@ -84,4 +84,7 @@ STUDY_RESULTS["posteriors"] = {
         rules.compare_preconditioned.output.preconditioned,
         model=[model for model in POSTERIORS_CONFIG["models"] if model in MODELS],
     ),
+    "reference": [
+        path for model in POSTERIORS_CONFIG["models"] for path in RESULTS["reference"].get(model, [])
+    ],
 }

@@ -228,7 +228,8 @@ def from_numpyro(
         obs: entries that are values of the sites of the same names, for models that do not take them as arguments.
         plate: the plate of the data; None: plates of size N with an observed site, if there are any. A model
             needs none.
-        args, kwargs: the model's other arguments.
+        args, kwargs: the model's other arguments. Arrays among them are constants of every compiled program: keep them
+            below some MB.
         options: others of `define_model`, such as ``name`` (the model's own) and ``init`` (medians of draws of the
             prior), of unconstrained values.
 

@@ -50,7 +50,8 @@ def plot_race(rungs: "pd.DataFrame", best: Mapping[str, Any] | None) -> np.ndarr
     numbers = sorted(last["rung"].unique())
     columns = list(rungs)
     others = [name for name in columns[2 : columns.index("steps")] if last[name].nunique() > 1]
-    groups = sorted({tuple(row) for row in last[others].itertuples(index=False)})
+    # Without columns some versions of pandas have rows of nothing, and some none.
+    groups = sorted(set(last[others].itertuples(index=False, name=None))) if others else [()]
     # A colour for each value of the first axis, and a shape for those of the others.
     firsts, rests = sorted({group[:1] for group in groups}), sorted({group[1:] for group in groups})
     palette = seaborn.color_palette("colorblind", max(1, len(firsts)))

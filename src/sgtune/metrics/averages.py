@@ -3,7 +3,7 @@
 One pass over the draws computes all averages; it needs memory for a few predictions, for any number of draws.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from sgtune.metrics.calibration import ece, ece_published, mce, mce_published
 from sgtune.metrics.ood import ENTROPY_FACTS, compare_entropies
 from sgtune.metrics.predictive import accuracy, brier, log_loss, rmse
 from sgtune.model import Model
-from sgtune.model.positions import from_matrix, to_matrix
+from sgtune.model.positions import check_position, flatten, from_matrix
 from sgtune.support.errors import InputError, check_choice
 from sgtune.support.machine import full_precision
 
@@ -96,6 +96,9 @@ def _average(
     model: Model, draws: np.ndarray, inputs: PyTree, targets: PyTree, summarise: Callable
 ) -> dict[str, np.ndarray]:
     """Averages over ``draws``: float32 within a chunk, float64 over the chunks."""
+    draws = np.asarray(draws)
+    if draws.ndim != 2 or len(draws) == 0:
+        raise InputError(f"draws: shape {draws.shape} is not allowed; it must be (n >= 1, {model.dimension})")
     inputs = jax.tree.map(jnp.asarray, inputs)
     total = None
     for start in range(0, len(draws), CHUNK):
@@ -131,7 +134,7 @@ def average_predictions(model: Model, draws: Float[np.ndarray, "n d"]) -> dict[s
     draws of each draw's mean squared error.
 
     Raises:
-        InputError: the model has no test data, or does not predict.
+        InputError: the model has no test data, or does not predict; or there are no draws (n, D).
     """
     _check_can_predict(model)
     inputs, targets = model.test_data["inputs"], jnp.asarray(model.test_data["targets"])
@@ -142,7 +145,7 @@ def mean_prediction(model: Model, draws: Float[np.ndarray, "n d"]) -> Float[np.n
     """The posterior predictive mean at the test inputs, ``(m, ...)`` as ``model.predict`` has it.
 
     Raises:
-        InputError: the model has no test data, or does not predict.
+        InputError: the model has no test data, or does not predict; or there are no draws (n, D).
     """
     _check_can_predict(model)
     return _average(model, draws, model.test_data["inputs"], (), _mean)["mean"]
@@ -177,15 +180,21 @@ def predictive_metrics(
 def ood_metrics(model: Model, draws: Float[np.ndarray, "n d"], averages: dict | None = None) -> dict | None:
     """Entropies at the test inputs against those out of distribution: `compare_entropies`, ``name``, ``missing``.
 
-    None if the model has no such inputs; ``name`` and the reason, ``missing``, if they are missing. All else is None
-    if there are no draws, or not all are finite.
+    They are ``model.test_data["ood"]``: a dict with ``name``, ``inputs`` as `predict` takes them, or None, and
+    ``missing``, the reason for None. None if the model, a classification, has no such entry; ``name`` and ``missing``
+    if inputs are missing. All else is None if there are no draws, or not all are finite.
 
     Args:
         averages: `average_predictions` of these draws, where they are at hand.
+
+    Raises:
+        InputError: the entry lacks one of the three.
     """
     ood = model.test_data.get("ood") if can_predict(model) else None
     if ood is None:
         return None
+    if not isinstance(ood, Mapping) or not {"name", "inputs", "missing"} <= set(ood):
+        raise InputError(f"test_data: ood of model {model.name!r} needs a dict with name, inputs and missing")
     if ood["inputs"] is None:
         return {"name": ood["name"], "missing": ood["missing"]}
     if not _usable(draws):
@@ -203,8 +212,11 @@ def at_position(model: Model, position: PyTree) -> dict[str, float]:
 
     Returns:
         The same metrics; {} if the model does not predict.
+
+    Raises:
+        InputError: the position is of another shape.
     """
-    return predictive_metrics(model, to_matrix(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], position)))
+    return predictive_metrics(model, flatten(check_position("position", model, position))[None])
 
 
 def _usable(draws: np.ndarray) -> bool:

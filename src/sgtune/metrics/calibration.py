@@ -5,7 +5,15 @@ from jaxtyping import Array, Float, Shaped
 
 from sgtune.support.errors import InputError
 
-__all__ = ["check_targets", "class_probabilities", "ece", "ece_published", "mce", "mce_published"]
+__all__ = [
+    "check_classes",
+    "check_targets",
+    "class_probabilities",
+    "ece",
+    "ece_published",
+    "mce",
+    "mce_published",
+]
 
 BINS, BINS_PUBLISHED = 15, 10
 
@@ -25,11 +33,27 @@ def check_targets(
             f"predictions: shape {shape} is not allowed; it must be {shape[:1]}, or have a column for each class"
         )
     wanted, targets = shape[:1], np.asarray(targets)
-    if targets.shape != wanted:
+    if targets.shape != wanted or wanted == (0,):
         raise InputError(
-            f"targets: shape {targets.shape} is not allowed; it must be {wanted}, one for each prediction"
+            f"targets: shape {targets.shape} is not allowed; it must be {wanted}, one for each prediction, at least one"
         )
     return targets
+
+
+def check_classes(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> np.ndarray:
+    """The targets of a classification as integers.
+
+    Raises:
+        InputError: as `check_targets`; or a target is not the number of a class, from 0.
+    """
+    targets, shape = check_targets(probabilities, targets), np.shape(probabilities)
+    n_classes = shape[1] if len(shape) > 1 else 2
+    known = np.isin(targets, np.arange(n_classes))
+    if not known.all():
+        raise InputError(
+            f"targets: {targets[~known][0]} is not allowed; it must be an integer from 0 to {n_classes - 1}"
+        )
+    return targets.astype(int)
 
 
 def class_probabilities(probabilities: Float[Array | np.ndarray, "m ..."]) -> Float[np.ndarray, "m c"]:
@@ -98,14 +122,14 @@ def mce_published(log_probabilities: Float[Array | np.ndarray, "m c"], targets: 
 
 
 def _gaps(probabilities: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    targets, probabilities = check_targets(probabilities, targets), class_probabilities(probabilities)
+    targets, probabilities = check_classes(probabilities, targets), class_probabilities(probabilities)
     confidence, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == targets
     inner_edges = np.linspace(0, 1, BINS + 1)[1:-1]
     return _per_bin(confidence, is_right, np.searchsorted(inner_edges, confidence, side="left"))
 
 
 def _gaps_published(log_probabilities: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    targets = check_targets(log_probabilities, targets)
+    targets = check_classes(log_probabilities, targets)
     log_probabilities = np.asarray(log_probabilities, np.float64)
     confidence = np.exp(log_probabilities.max(axis=1))
     is_right = log_probabilities.argmax(axis=1) == targets

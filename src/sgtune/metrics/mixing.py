@@ -14,12 +14,12 @@ def effective_draws(values: Float[np.ndarray, "c n k"]) -> Float[np.ndarray, " k
 
     c n / tau, tau = 1 + 2 sum of the autocorrelations up to the end of Geyer's initial monotone sequence, from chains
     that are split in halves, so that chains, or halves, that disagree have few effective draws (Vehtari, Gelman,
-    Simpson, Carpenter and Bürkner 2021, Eq. 10 and Sect. 3.2; the ``mean`` of ArviZ). Not of ranks. At most c n
-    log10(c n), as there. A quantity that never moves has c n; NaN for one that is not finite, and for fewer than four
-    draws.
+    Simpson, Carpenter and Bürkner 2021, Eq. 10 and Sect. 3.2), close to the ``mean`` of ArviZ. Not of ranks. At most
+    c n log10(c n), as there. A quantity that never moves has c n; NaN for one that is not finite, and for fewer than
+    four draws.
     """
     values = np.asarray(values)
-    if values.shape[1] < 4:
+    if values.shape[1] < 4 or values.shape[2] == 0:
         return np.full(values.shape[2], np.nan)
     halves = _halves(values)
     at_once = max(1, COLUMNS // (2 * halves.shape[0] * halves.shape[1]))
@@ -55,8 +55,8 @@ def _effective(values: Float[np.ndarray, "c n k"]) -> Float[np.ndarray, " k"]:
 
 def split_rhat(values: Float[np.ndarray, "c n k"]) -> Float[np.ndarray, " k"]:
     """Split R-hat of each of k quantities over c chains of n draws (Gelman et al. 2013, Sect. 11.4): the root of the
-    variance over all halves of chains over that within them. 1 where the halves agree; NaN for a quantity that never
-    moves or is not finite, and for fewer than four draws."""
+    variance over all halves of chains over that within them. 1 where the halves agree; infinite for chains that never
+    move and differ; NaN for a quantity that never moves or is not finite, and for fewer than four draws."""
     values = np.asarray(values)
     if values.shape[1] < 4:
         return np.full(values.shape[2], np.nan)
@@ -65,4 +65,5 @@ def split_rhat(values: Float[np.ndarray, "c n k"]) -> Float[np.ndarray, " k"]:
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         within = halves.var(axis=1, ddof=1).mean(axis=0)
         between = halves.mean(axis=1).var(axis=0, ddof=1)
-        return np.sqrt((n - 1) / n + np.where(within > 0, between / within, np.nan))
+        ratio = np.where(within > 0, between / within, np.where(between > 0, np.inf, np.nan))
+        return np.sqrt((n - 1) / n + ratio)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgtune.metrics.calibration import check_targets, class_probabilities, ece, mce
+from sgtune.metrics.calibration import check_classes, check_targets, class_probabilities, ece, mce
+from sgtune.support.errors import InputError
 
 __all__ = ["PREDICTIVE", "Predictive", "accuracy", "brier", "log_loss", "rmse"]
 
@@ -23,9 +24,9 @@ def accuracy(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndar
         A share in [0, 1]; NaN if a probability is NaN, as in all other metrics.
 
     Raises:
-        InputError: there is not one target for each prediction.
+        InputError: there is not one target for each prediction, or one is no class.
     """
-    probabilities, targets = np.asarray(probabilities), check_targets(probabilities, targets)
+    probabilities, targets = np.asarray(probabilities), check_classes(probabilities, targets)
     if np.isnan(probabilities).any():
         return math.nan
     predicted = probabilities > 0.5 if probabilities.ndim == 1 else probabilities.argmax(axis=1)
@@ -37,8 +38,7 @@ def log_loss(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndar
 
     A probability below the smallest normal float32, 1.2e-38, counts as this number.
     """
-    probabilities, targets = np.asarray(probabilities, np.float64), check_targets(probabilities, targets)
-    targets = targets.astype(int)
+    probabilities, targets = np.asarray(probabilities, np.float64), check_classes(probabilities, targets)
     if probabilities.ndim == 1:
         given = np.where(targets == 1, probabilities, 1 - probabilities)
     else:
@@ -52,22 +52,26 @@ def brier(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray
 
     It is proper, and unlike the log-loss it is bounded: no single datum can outweigh the others.
     """
-    targets, errors = check_targets(probabilities, targets), class_probabilities(probabilities).copy()
-    errors[np.arange(len(errors)), targets.astype(int)] -= 1
+    targets, errors = check_classes(probabilities, targets), class_probabilities(probabilities).copy()
+    errors[np.arange(len(errors)), targets] -= 1
     return float(np.mean(np.sum(errors**2, axis=1)))
 
 
-def rmse(predictions: Float[Array | np.ndarray, " m"], targets: np.ndarray) -> float:
+def rmse(predictions: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
     """Root of the mean squared error, in the unit of the targets.
 
     Args:
-        predictions: the predicted means.
+        predictions: the predicted means, ``(m,)``.
         targets: the true values, ``(m,)``.
 
     Raises:
-        InputError: there is not one target for each prediction.
+        InputError: the shapes differ.
     """
     targets = check_targets(predictions, targets)
+    if np.ndim(predictions) != 1:
+        raise InputError(
+            f"predictions: shape {np.shape(predictions)} is not allowed; it must be {targets.shape}"
+        )
     difference = np.asarray(predictions, np.float64) - targets.astype(np.float64)
     return float(np.sqrt(np.mean(difference**2)))
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PyTree
 
 from sgtune.metrics.spread import functional_error, relative_sd_error, xi_rel, xi_white
 from sgtune.model import Model
-from sgtune.model.positions import flatten, from_matrix
+from sgtune.model.positions import check_position, flatten, from_matrix
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision
 
@@ -49,6 +49,9 @@ class Reference:
                 object.__setattr__(self, name, np.asarray(value, np.float64))
                 if not np.isfinite(getattr(self, name)).all():
                     raise InputError(f"{name}: holds numbers that are not finite; all must be")
+        for name in ("sd", "functionals_sd"):
+            if (value := getattr(self, name)) is not None and value.ndim != 1:
+                raise InputError(f"{name}: shape {value.shape} is not allowed; it must have one axis")
         size = len(self.sd)
         if self.covariance is not None and self.covariance.shape != (size, size):
             raise InputError(
@@ -230,5 +233,8 @@ def frozen_errors(model: Model, position: PyTree, reference: Reference) -> dict[
 
     A chain has learnt something about the posterior only if its errors are smaller than these. The names are those
     of `reference_errors`.
+
+    Raises:
+        InputError: the position is of another shape.
     """
-    return reference_errors(model, flatten(position)[None], reference)
+    return reference_errors(model, flatten(check_position("position", model, position))[None], reference)

@@ -143,8 +143,11 @@ def relative_sd_error_by_block(
         An error for each top-level key; {} if the position is no dict.
 
     Raises:
-        InputError: as `relative_sd_error`.
+        InputError: as `relative_sd_error`, or there are not D sds.
     """
+    sd, reference_sd = checked_sds(sd, reference_sd)
+    if sd.shape != (model.dimension,):
+        raise InputError(f"sd: shape {sd.shape} is not allowed; it must be ({model.dimension},)")
     return {
         name: relative_sd_error(sd[block], reference_sd[block])
         for name, block in position_blocks(model).items()

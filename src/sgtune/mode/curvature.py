@@ -17,7 +17,7 @@ from sgtune.mode.find import (
     value_of_first_rows,
 )
 from sgtune.model import Model
-from sgtune.model.positions import flatten, unflatten
+from sgtune.model.positions import check_position, flatten, unflatten
 from sgtune.model.posterior import LARGE_DIMENSION, hessian_products, negative_hessian
 from sgtune.support.errors import InputError
 
@@ -48,13 +48,14 @@ def laplace_scale(
     the marginal sds. The scale at the MAP is computed once, and saved in
     ``{model.data_dir}/{model.name}.laplace.npz`` and in memory. It is computed again if the mode has changed, or
     the log posterior of the first 256 rows one of their sds away from it: posteriors of one mode may differ in their
-    curvature.
+    curvature. It cannot be written to.
 
     Raises:
-        InputError: D <= 200 and -log pi is not convex at the position, so that it is not a mode.
+        InputError: D <= 200 and -log pi is not convex at the position, so that it is not a mode; or the position is of
+            another shape.
     """
     if position is not None:
-        return _scale(model, position)
+        return _scale(model, check_position("position", model, position))
     if model.found.laplace is None:
         kept, mode = read_kept(model, "laplace"), flatten(map_position(model))
         if kept is None or not _is_of(model, mode, kept):
@@ -63,6 +64,7 @@ def laplace_scale(
             if model.data_dir is not None:
                 value = value_of_first_rows(model, _one_sd_away(model, mode, scale))
                 keep(model, "laplace", **kept, one_sd_away=value)
+        kept["scale"].setflags(write=False)
         model.found.laplace = kept["scale"]
     return model.found.laplace
 
@@ -111,7 +113,9 @@ def _factor(model: Model, position: PyTree) -> Float[np.ndarray, "D D"]:
         # NumPy's factor of such a matrix may be NaN, without an error.
         raise np.linalg.LinAlgError("the Hessian is not finite")
     half = np.linalg.inv(np.linalg.cholesky(hessian))
-    return np.linalg.cholesky(half.T @ half)
+    factor = np.linalg.cholesky(half.T @ half)
+    factor.setflags(write=False)
+    return factor
 
 
 def laplace_factor(model: Model) -> Float[np.ndarray, "D D"] | Float[np.ndarray, " D"]:

@@ -5,6 +5,7 @@ descends to its neighbourhood on minibatches, and L-BFGS goes on in coordinates 
 The mode is saved beside the model's data, with their checksum.
 """
 
+import json
 import logging
 import math
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ import numpy as np
 from jaxtyping import Float, PyTree
 
 from sgtune.model import Model
-from sgtune.model.positions import flatten, unflatten
+from sgtune.model.positions import check_position, flatten, unflatten
 from sgtune.model.posterior import (
     LARGE_DIMENSION,
     Density,
@@ -163,9 +164,10 @@ def find_map(
             random if D <= 200, and otherwise those that it keeps constant. 1 if ``position`` is given.
 
     Raises:
-        InputError: an argument is out of range, or log pi is not finite at the start.
+        InputError: an argument is out of range, the position is of another shape, or log pi is not finite at the start.
     """
     n_starts = check_integer("n_starts", n_starts, at_least=1, at_most=1 if position is not None else None)
+    position = position if position is None else check_position("position", model, position)
     budget = {"epochs": epochs, "tolerance": tolerance, "max_steps": max_steps}
     results = [_search(model, position, **budget)]
     results += [_search_again(model, number, results[0], budget) for number in range(1, n_starts)]
@@ -433,7 +435,7 @@ def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
     It is computed again if the data have changed (by ``model.checksum``), or the functions of the model have: their
     values at the mode, of the log prior and the first 256 rows' log-likelihoods, are compared. Each further start is
     searched from once in a process; if one finds a better mode, that is the MAP from then on. ``budget``: ``epochs``,
-    ``tolerance`` and ``max_steps`` of `find_map`, which are ignored if a saved mode is used.
+    ``tolerance`` and ``max_steps`` of `find_map`; a mode that is known to be saved with another one is found again.
     """
     found = model.found
     if found.mode is None:
@@ -453,13 +455,21 @@ def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
         # All that was computed at the other mode is of no use.
         found.mode, found.laplace = best, None
         found.at_mode.clear()
-        _keep_mode(model, best, next(number for number, one in found.searches.items() if one is best))
+        number = next(number for number, one in found.searches.items() if one is best)
+        _keep_mode(model, best, number, budget)
     return found.mode
 
 
 def _kept_or_found(model: Model, budget: dict) -> tuple[MapResult, int]:
     """The mode, and the start from which it was found."""
     kept = read_kept(model, "map")
+    if (
+        budget
+        and kept is not None
+        and kept.get("budget", np.array(_written(budget))).item() != _written(budget)
+    ):
+        logger.warning("MAP of %s: the saved one was found with another budget; found again", model.name)
+        kept = None
     if kept is not None and not kept.keys() >= {*MapResult._fields, "first_rows"}:
         logger.warning("MAP of %s: the saved one is of another version of sgtune; found again", model.name)
     elif kept is not None and kept["position"].shape == (model.dimension,):
@@ -469,13 +479,18 @@ def _kept_or_found(model: Model, budget: dict) -> tuple[MapResult, int]:
             return MapResult(position=position, **numbers), int(kept.get("start", 0))
         logger.warning("MAP of %s: the saved one is of another log posterior; found again", model.name)
     result = find_map(model, **budget)
-    _keep_mode(model, result, 0)
+    _keep_mode(model, result, 0, budget)
     return result, 0
 
 
-def _keep_mode(model: Model, result: MapResult, start: int) -> None:
+def _written(budget: dict) -> str:
+    return json.dumps(budget, sort_keys=True)
+
+
+def _keep_mode(model: Model, result: MapResult, start: int, budget: dict) -> None:
     if model.data_dir is not None:
         arrays = {**result._asdict(), "position": flatten(result.position), "start": start}
+        arrays |= {"budget": _written(budget)} if budget else {}
         keep(model, "map", **arrays, first_rows=value_of_first_rows(model, result.position))
 
 
@@ -620,6 +635,7 @@ def hutchinson_diagonal(
             f"position: -log pi of model {model.name!r} has no direction of positive curvature there"
         )
     diagonal = np.where(positive, diagonal, diagonal[positive].min())
+    diagonal.setflags(write=False)
     # `find_map` ends with the diagonal that the Laplace scale needs; it takes tens of seconds for a network.
     model.found.hessian_diagonal = (asked, diagonal)
     return diagonal

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from sgtune.model.checks import (
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.model.rows import RowSource, StoredRows, number_of_rows
 from sgtune.support.errors import InputError, check_choice, check_integer
+from sgtune.support.randomness import LARGEST_SEED
 
 __all__ = ["Found", "Model", "define_model", "from_log_densities", "log_sigmoid"]
 
@@ -32,6 +33,7 @@ class Found:
     """Results computed for a model in this process, kept so that each is computed once.
 
     Attributes:
+        of: the functions, data and coordinates that all of it is for.
         position_shape: shapes and dtypes of a position.
         mode: the result of `sgtune.mode.find.map_result`.
         searches: the result of the search for the mode from each start, by its number.
@@ -43,6 +45,7 @@ class Found:
         preconditioned: the last result of `sgtune.mode.coordinates.precondition`, by the preconditioner.
     """
 
+    of: tuple | None = None
     position_shape: PyTree | None = None
     mode: Any = None
     searches: dict[int, Any] = field(default_factory=dict)
@@ -90,6 +93,8 @@ class Model:
         preconditioner: of a posterior over coordinates z of ``original`` (`sgtune.mode.coordinates.precondition`). A
             position is then z, ``(D,)``, while ``log_prior``, ``log_likelihood`` and ``predict`` are still functions of
             a position of ``original``; `sgtune.model.posterior.density_of` takes z.
+        found: what has been computed for this posterior in this process. `dataclasses.replace` keeps what is of the
+            same functions and data.
     """
 
     name: str
@@ -111,6 +116,21 @@ class Model:
     preconditioner: Preconditioner | None = None
     original: "Model | None" = field(default=None, repr=False)
     found: Found = field(default_factory=Found, repr=False)
+
+    def __post_init__(self):
+        """`dataclasses.replace` hands ``found`` on: what it has of another posterior, and all models in it, go."""
+        own, of = (
+            (self.log_prior, self.log_likelihood, self.data, self.init, self.preconditioner),
+            self.found.of,
+        )
+        if of is None:
+            self.found.of = own
+        elif any(one is not other for one, other in zip(of, own, strict=True)):
+            object.__setattr__(self, "found", Found(of=own))
+        else:
+            kept = {name: dict(getattr(self.found, name)) for name in ("searches", "at_mode")}
+            found = replace(self.found, **kept, held_out={}, tempered={}, preconditioned={})
+            object.__setattr__(self, "found", found)
 
     def __repr__(self) -> str:
         return f"Model({self.name!r}: N={self.n_data:,}, D={self.dimension:,})"
@@ -143,6 +163,15 @@ class Model:
         return ravel_pytree(zeros)[1](flat)
 
 
+def _is_constant(array: object) -> bool:
+    """Whether nobody can write to the memory of an array, neither by itself nor by one that it is a view of."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return True
+
+
 def define_model(
     name: str,
     *,
@@ -173,7 +202,8 @@ def define_model(
         init: ``key -> position``, a pytree of float arrays: where the search for the MAP starts.
         predict: ``(position, inputs) -> (m, ...)``: the predicted mean of each input, ``(m,)``; for classification
             P(y = 1), ``(m,)``, or the probabilities of all classes, ``(m, classes)``. None: the model does not predict.
-        test_data: ``{"inputs": pytree, "targets": (m,)}``; targets of a classification are integers from 0.
+        test_data: ``{"inputs": pytree, "targets": (m,)}``; targets of a classification are integers from 0. Further
+            ``ood`` (`sgtune.metrics.ood_metrics`), inputs of another set.
         functionals: ``position -> (K,)``, the quantities that the data identify; None: the position itself.
         as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, for
             `sgtune.model.derived.hold_out`.
@@ -204,6 +234,8 @@ def define_model(
         raise InputError(f"data: model {name!r} needs arrays that share a leading axis of N rows")
     n_data = check_integer("data: number of rows", shapes[0][0], at_least=1)
     check_choice("task", task, ("classification", "regression"))
+    if shuffle_seed is not None:
+        check_integer("shuffle_seed", shuffle_seed, at_least=0, at_most=LARGEST_SEED)
     if max_lockstep is not None:
         check_integer("max_lockstep", max_lockstep, at_least=1)
     if checksum is None and is_source:
@@ -221,8 +253,9 @@ def define_model(
             order = np.random.default_rng(shuffle_seed).permutation(n_data)
             data = jax.tree.map(lambda leaf: leaf[order], data)
         rows = jax.tree.map(in_single_precision, data)
-        # A copy of arrays that may still change: JAX shares memory with NumPy where it can.
-        data = jax.tree.map(lambda leaf: jnp.array(leaf, copy=order is None and leaf.flags.writeable), rows)
+        # A copy of arrays that may still change: JAX shares memory with NumPy where it can. A view that cannot be
+        # written to may be of one that can.
+        data = jax.tree.map(lambda leaf: jnp.array(leaf, copy=order is None and not _is_constant(leaf)), rows)
     if any(leaf.dtype.itemsize == 8 for leaf in jax.tree.leaves(jax.eval_shape(init, jax.random.key(0)))):
         init = _InSinglePrecision(init)
     model = Model(

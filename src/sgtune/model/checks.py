@@ -183,7 +183,7 @@ def check_test_data(
 
     Raises:
         InputError: an entry is missing, or targets are not finite numbers, one for each input; or of a classification
-            no integers from 0, or beyond the classes of ``predict``.
+            no integers from 0, or beyond the classes of ``predict``; or a regression predicts more than one number.
     """
     if not isinstance(test_data, Mapping) or not {"inputs", "targets"} <= set(test_data):
         raise InputError(f"test_data: model {model!r} needs a dict with inputs and targets")
@@ -203,6 +203,10 @@ def check_test_data(
                 "have one for each"
             )
     if task == "regression":
+        if shape is not None and len(shape) > 1:
+            raise InputError(
+                f"predict: model {model!r} gives shape {shape}; of a regression it must be {shape[:1]}"
+            )
         return
     targets = targets.astype(np.float64)
     n_classes = np.inf if shape is None else shape[1] if len(shape) > 1 else 2

@@ -1,5 +1,7 @@
 """Positions as trees, as the model's functions take them, and as flat float32 rows, as draws are kept."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,7 +35,7 @@ def unflatten(model: Model, row: Float[np.ndarray, " D"]) -> PyTree:
 def to_matrix(positions: PyTree) -> Float[np.ndarray, "n D"]:
     """Positions with a leading axis of n as flat float32 rows, each in the order of `ravel_pytree`."""
     leaves = [np.asarray(leaf, np.float32) for leaf in jax.tree.leaves(positions)]
-    return np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
+    return np.concatenate([leaf.reshape(len(leaf), math.prod(leaf.shape[1:])) for leaf in leaves], axis=1)
 
 
 def from_matrix(model: Model, matrix: Float[Array | np.ndarray, "n D"]) -> PyTree:

@@ -107,7 +107,8 @@ def step(
 
 
 def make_ccadl(*, covariance: str = "full", factor: str = "without replacement") -> Sampler:
-    """A variant of CCAdL; the same arguments give the same object.
+    """A variant of CCAdL; the same arguments give the same object. `sgtune.sample` takes it by a name, once it is in
+    `sgtune.samplers.SAMPLERS` under that.
 
     Args:
         covariance: "full", ``(D, D)`` for each chain, refused above D = 5,000; or "diagonal", ``(D,)``.

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.model import Model
-from sgtune.model.positions import flatten, from_matrix, to_matrix, unflatten
+from sgtune.model.positions import check_position, flatten, from_matrix, to_matrix, unflatten
 from sgtune.model.posterior import (
     Density,
     chunked,
@@ -28,9 +28,9 @@ from sgtune.model.posterior import (
 from sgtune.model.rows import first_rows, named_faults, number_of_rows
 from sgtune.samplers.covariance import Covariance, check_covariance, no_covariance, noise_covariance
 from sgtune.samplers.minibatch import draw_minibatch
-from sgtune.support.errors import InputError, check_number
+from sgtune.support.errors import InputError, check_integer, check_number
 from sgtune.support.machine import quick_jit
-from sgtune.support.randomness import named_key
+from sgtune.support.randomness import LARGEST_SEED, named_key
 
 __all__ = [
     "ESTIMATORS",
@@ -209,7 +209,7 @@ def subset_scores(
         centre: a position, not flat, such as the MAP.
 
     Raises:
-        InputError: the fraction is not in (0, 1].
+        InputError: the fraction is not in (0, 1], or the centre is of another shape.
     """
     n_rows = subset_rows(fraction, model.n_data)
     if n_rows == model.n_data:
@@ -221,7 +221,7 @@ def subset_scores(
         return to_matrix(_subset_scores(density_of(model), from_matrix(model, matrix), rows, weight))
 
     def correction(at: PyTree) -> Float[np.ndarray, "1 D"]:
-        at = to_matrix(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], at))
+        at = flatten(check_position("centre", model, at))[None]
         # One position at a time: the program that finds the mode has computed the score there with this one.
         return scores(model, at) - chunked(run, at, score_chunk(model))
 
@@ -263,8 +263,10 @@ def stochastic_scores(
             has one; None: they are prepared here.
 
     Raises:
-        InputError: the estimator has a centre, and ``constants`` is None.
+        InputError: the estimator has a centre, and ``constants`` is None; or ``batch_size`` or ``seed`` is not allowed.
     """
+    check_integer("batch_size", batch_size, at_least=1, at_most=model.n_data)
+    check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     if constants is None and gradient.needs_centre:
         raise InputError(
             f"constants: None is not allowed; {gradient.name!r} needs the constants of its centre"
@@ -302,7 +304,8 @@ def _estimates(density, gradient, batch_size, constants, positions, key, start, 
     def one(i, rows):
         position = jax.tree.map(lambda leaf: leaf[i], positions)
         own_key = jax.random.fold_in(key, start + i)
-        estimate = gradient.estimate(density, constants, own_key, position, batch_size, ())[0]
+        state = gradient.init(constants, position)
+        estimate = gradient.estimate(density, constants, own_key, position, batch_size, state)[0]
         return rows.at[i].set(jax.flatten_util.ravel_pytree(estimate)[0])
 
     return jax.lax.fori_loop(0, n, one, jnp.zeros((CHUNK, dimension), jnp.float32))

@@ -201,6 +201,7 @@ def clipped_statistics(state: SGHMCShangState) -> dict[str, Array]:
 
 def make_sghmc_shang(*, covariance: str = "full", is_lazy: bool = False) -> Sampler:
     """SGHMC of Eq. (14) with a "full" or "diagonal" covariance; the same arguments give the same object.
+    `sgtune.sample` takes it by a name, once it is in `sgtune.samplers.SAMPLERS` under that.
 
     Args:
         is_lazy: whether the root of the noise's covariance is recomputed only as S changes.

@@ -87,11 +87,12 @@ def step(key: PRNGKeyArray, state: SGNHTState, target: Target, hyperparameters: 
 
 
 def in_units_of_steps(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """An arm with h and A converted to the units of `sgnht`: step_size h^2, friction A h, other numbers unchanged.
+    """An arm with h and A converted to the units of `sgnht`: step_size h^2, friction A h, other numbers unchanged; an
+    arm without A has the default of ``sgnht-shang``.
 
     ``sample(model, "sgnht", **in_units_of_steps(arm))`` and ``sample(model, "sgnht-shang", **arm)`` are one method.
     """
-    h, friction = numbers[STEP_SIZE.name], numbers[FRICTION.name]
+    h, friction = numbers[STEP_SIZE.name], numbers.get(FRICTION.name, FRICTION_RATE.default)
     return {**numbers, STEP_SIZE.name: h**2, FRICTION.name: friction * h}
 
 

@@ -10,7 +10,16 @@ from sgtune.support.axes import STATIC, key_of, numbers_of
 from sgtune.support.errors import DataError, InputError, check_integer, check_number
 from sgtune.support.files import read_json
 
-__all__ = ["Budget", "CostTable", "batch_size_of", "check_budget", "read_costs", "rows_of", "shape_of_row"]
+__all__ = [
+    "Budget",
+    "CostTable",
+    "batch_size_of",
+    "check_budget",
+    "check_cost_table",
+    "read_costs",
+    "rows_of",
+    "shape_of_row",
+]
 
 
 def rows_of(fraction: float, n_data: int) -> int:
@@ -38,8 +47,9 @@ def batch_size_of(fraction: float, n_data: int) -> int:
 class Budget:
     """One of: ``seconds`` of sampling, ``steps`` (samples of the chain), or ``gradients`` (minibatch terms).
 
-    ``gradients`` counts data terms: a step with batch size n and L leapfrogs spends n * L of them, twice as
-    many with control variates; the log densities of a Metropolis test count, too.
+    ``gradients`` counts data terms: a step with batch size n and L leapfrogs spends n * L of them; of batches below N
+    twice as many with control variates, and again twice as many for samplers that estimate the noise's covariance;
+    the log densities of a Metropolis test count, too. A run makes at least one step.
 
     Raises:
         InputError: not exactly one is given, or it is not a positive finite number.
@@ -118,9 +128,18 @@ class CostTable:
         """From records.
 
         Raises:
-            InputError: a cost is not a positive number.
+            InputError: a cost is not a positive number, or a record lacks an entry.
         """
-        return cls({shape_of_row(row): row["seconds_per_step"] for row in rows})
+        try:
+            return cls({shape_of_row(row): row["seconds_per_step"] for row in rows})
+        except KeyError as error:
+            raise InputError(f"cost: a row lacks {error}") from None
+
+
+def check_cost_table(cost: object) -> None:
+    """An `InputError` unless ``cost`` is a `CostTable` or None."""
+    if cost is not None and not isinstance(cost, CostTable):
+        raise InputError(f"cost: {cost!r} is not allowed; it must be a CostTable or None")
 
 
 def shape_of_row(row: Mapping) -> tuple:

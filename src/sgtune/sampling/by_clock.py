@@ -5,12 +5,16 @@ from time import perf_counter
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
+from sgtune.mode.coordinates import check_preconditioner, precondition, resolve_preconditioner
 from sgtune.model import Model
+from sgtune.model.preconditioner import Preconditioner
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import CostTable
 from sgtune.sampling.lockstep import Lockstep, compile_together
 from sgtune.support.axes import STATIC, named, numbers_of
+from sgtune.support.errors import check_number
 from sgtune.support.progress import progress_bar, tracked
 
 __all__ = ["advance_for", "calibrate_cost", "draws_for"]
@@ -100,6 +104,7 @@ def calibrate_cost(
     shapes: Iterable[tuple],
     *,
     seconds: float = 0.2,
+    preconditioner: str | Preconditioner | ArrayLike = "none",
     report: Callable[[str], None] = lambda line: None,
 ) -> CostTable:
     """Seconds per step of one chain of each shape, by running it for ``seconds``.
@@ -112,6 +117,8 @@ def calibrate_cost(
         shapes: tuples (sampler, batch_size, n_leapfrog), such as ``("sgld-cv", 500, None)``: n_leapfrog is None for a
             sampler without leapfrogs, and pairs (name, number) of further static axes follow it. Each is measured once.
         seconds: the time of each measurement.
+        preconditioner: the coordinates of the chains, as for `sgtune.sample`. Steps in those of a full factor cost
+            more, the more the larger D is. `sgtune.tune` measures in its own, and its result keeps the table, ``cost``.
         report: called with one line per shape.
 
     Returns:
@@ -120,7 +127,9 @@ def calibrate_cost(
     Raises:
         InputError: no such sampler, or a number of a shape is missing or not allowed.
     """
-    ensembles = {}
+    check_number("seconds", seconds, above=0)
+    check_preconditioner(model, preconditioner)
+    model, ensembles = precondition(model, resolve_preconditioner(model, preconditioner)), {}
     for sampler, *static in dict.fromkeys(shapes):
         numbers = numbers_of(tuple(static), STATIC)
         ensembles[sampler, *static] = Lockstep(model, sampler, [Arm(step_size=1e-12, **numbers)])

@@ -29,7 +29,7 @@ from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.metropolis import remarks_on_acceptance
 from sgtune.sampling.arm import Arm, as_saved, check_arm, from_saved, shape_of
-from sgtune.sampling.budget import Budget, CostTable, check_budget
+from sgtune.sampling.budget import Budget, CostTable, check_budget, check_cost_table
 from sgtune.sampling.by_clock import advance_for
 from sgtune.sampling.diagnosis import Diagnosis, affordable, as_chains, diagnose, parameter_names
 from sgtune.sampling.lockstep import Lockstep, are_finite, data_terms, independent_chains
@@ -66,7 +66,7 @@ SAVED_OF_ALL = ("warnings", "seconds", "check_cost")
 """What a file of several chains has beside theirs."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Chain:
     """The result of `sample`.
 
@@ -232,7 +232,8 @@ def _is_other(chain: Chain) -> np.ndarray:
 class Chains(Sequence[Chain]):
     """Chains of one arm that ran in one program: the result of `sample` with ``chains``, a sequence of `Chain`.
 
-    All have as many draws. Each has its own minibatches and noise.
+    All have as many draws. Each has its own minibatches and noise. A slice is of the same run, without its check. Draws
+    of the chains may be views of one array.
 
     Attributes:
         chains: the chains; a chain that diverged is among them.
@@ -258,6 +259,8 @@ class Chains(Sequence[Chain]):
         return len(self.chains)
 
     def __getitem__(self, number):
+        if isinstance(number, slice):
+            return replace(self, chains=self.chains[number], diagnosis=None, check_cost=None)
         return self.chains[number]
 
     @property
@@ -423,8 +426,8 @@ def sample(
             With ``chains`` a start for each may be given, by a leading axis of every leaf.
         centre: the centre of the control variates; for a sampler with a Metropolis test, a position near which the log
             density is exact in float32. None: the MAP. Pass a centre if finding the MAP takes too long.
-        kept_draws: the largest number of draws of a chain that are kept, evenly spaced; those of all chains take at
-            most 512 MB. Peak memory is twice the memory of the kept draws.
+        kept_draws: the largest number of draws of a chain that are kept, evenly spaced, so that there may be half as
+            many; those of all chains take at most 512 MB. Peak memory is twice the memory of the kept draws.
         cost: converts a budget in seconds to steps, at least ten, the same on every machine. None: it runs by the
             wall clock.
         inverse_temperature: lambda of the Gibbs posterior to sample (`sgtune.temper`); None: N, the ordinary posterior.
@@ -454,6 +457,7 @@ def sample(
     sampler = published_name(sampler, gradient)
     check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     check_budget(budget)
+    check_cost_table(cost)
     n_chains = 1 if chains is None else check_integer("chains", chains, at_least=1)
     if n_starts is not None:
         check_integer("n_starts", n_starts, at_least=1)

@@ -33,6 +33,7 @@ from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import stochastic_scores
 from sgtune.sampling.lockstep import shared_constants
 from sgtune.support.errors import InputError, check_integer, check_number
+from sgtune.support.randomness import LARGEST_SEED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ to a power of two, it has half as many or more."""
 KINDS = ("too wide", "too narrow", "off centre", "slow")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis:
     """The result of `diagnose`.
 
@@ -181,6 +182,7 @@ def diagnose(
             another argument is not allowed.
     """
     check_number("tolerance", tolerance, at_least=0)
+    check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     if most_terms is not None:
         check_integer("most_terms", most_terms, at_least=1)
     chains = list(draws) if isinstance(draws, Sequence) and draws and hasattr(draws[0], "draws") else [draws]

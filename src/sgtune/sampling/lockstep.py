@@ -510,7 +510,7 @@ def independent_chains(
 
     Args:
         own_minibatches: whether each chain has its own minibatches, whose rows are gathered for each.
-        centre, overrides: as in `Lockstep.at_mode`; the centre is the MAP unless given.
+        centre, overrides: as of `Lockstep`.
         centres: a centre for each chain, flat, in place of ``centre``.
         check_start: whether a start is refused at which a Metropolis test would reject all proposals.
 

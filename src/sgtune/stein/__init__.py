@@ -23,4 +23,5 @@ __all__ = [
 ]
 
 DISCREPANCIES = {"ksd": ksd, "fssd": fssd}
-"""By name; all are called as ``(positions, scores, scale, seed, *, n_draws)`` and return a float."""
+"""Of the paper, by name; all are called as ``(positions, scores, scale, seed, *, n_draws)`` and return a float. `psd`
+and `virial` need a centre besides; tuners judge by them through `sgtune.tuning.at_horizon`."""

@@ -63,7 +63,7 @@ def fssd(
     """
     positions, scores = draw_matrices(positions, scores)
     even, odd = (slice(0, None, 2), slice(1, None, 2)) if len(positions) >= 4 else (slice(None), slice(None))
-    locations = optimise_locations(positions[even], scores[even], seed, scale, n_locations, n_steps)
+    locations = optimise_locations(positions[even], scores[even], scale, seed, n_locations, n_steps)
     return fssd_at(positions[odd], scores[odd], locations, scale)
 
 
@@ -114,8 +114,8 @@ def fssd_at(positions: PyTree, scores: PyTree, locations: ArrayLike, scale: Scal
 def optimise_locations(
     positions: PyTree,
     scores: PyTree,
-    seed: int = 0,
     scale: Scale = "identity",
+    seed: int = 0,
     n_locations: int = 10,
     n_steps: int = 50,
 ) -> Float[np.ndarray, "j d"]:
@@ -129,6 +129,12 @@ def optimise_locations(
     The program is compiled once per D, J, n_steps and power of two >= max(n, 32), or >= max(n, 8) in more than
     200 dimensions, where the time of a step is proportional to the number of points. Draws are padded to this number
     with points of weight zero.
+
+    Args:
+        positions, scores, scale: as of `fssd_at`.
+        seed: of the locations at the start.
+        n_locations: J.
+        n_steps: of Adam; 0: the locations are those at the start.
 
     Returns:
         (J, D) in float64; not finite if a position or score is not, or if they overflow float32.

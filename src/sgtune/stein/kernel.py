@@ -143,9 +143,8 @@ def rescale(
     Raises:
         InputError: as `check_scale`.
     """
+    positions, scores = np.asarray(positions, np.float64), np.asarray(scores, np.float64)
     factor = check_scale(scale, positions.shape[1])
-    positions = positions.astype(np.float64, copy=False)
-    scores = scores.astype(np.float64, copy=False)
     if isinstance(factor, str):
         return positions, scores
     if factor.ndim == 1:

@@ -77,9 +77,6 @@ def number_in_paper(name: str) -> float:
 def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
     """The study's artifacts that have something to show in a run of this configuration, tables first; of the main study
     those that ``artifacts`` names, if it names any.
-
-    Raises:
-        InputError: ``artifacts`` names another one.
     """
     audit, preconditioned = [AUDITED] * bool(audited(config)), config["posteriors"]["models"]
     has = {
@@ -128,10 +125,6 @@ def _made(name: str, form: str, inputs: Iterable[str | Path]) -> tuple[object, d
 def make_table(name: str, inputs: Iterable[str | Path], caption: str, **files: str | Path) -> None:
     """Write the table ``name`` of ``inputs`` (result files, by `load_records`) with its ``caption`` (the text of its
     file in ``workflow/captions``) to ``files``: ``csv``, ``md`` and ``html``; and its provenance beside the CSV.
-
-    Raises:
-        InputError: there is no such table.
-        DataError: its records are missing.
     """
     from sgtune.study.report.table import Caption, frame_of, write_table
 
@@ -154,10 +147,6 @@ def make_figure(
     """Write the figure ``name`` of ``inputs`` (result files, by `load_records`) to ``files``: ``svg`` and ``pdf``, its
     provenance inside; and a page with the SVG and its ``caption`` (the text of its file in ``workflow/captions``) to
     ``html``.
-
-    Raises:
-        InputError: there is no such figure.
-        DataError: its records are missing.
     """
     from sgtune.study.report.style import save_figure, theme
     from sgtune.study.report.table import Caption, html_page

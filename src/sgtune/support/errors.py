@@ -22,7 +22,7 @@ class DataError(InputError):
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:
     """``value`` if it is one of ``allowed``; otherwise an `InputError` that suggests the nearest."""
     allowed = sorted(allowed)
-    if value in allowed:
+    if isinstance(value, str) and value in allowed:
         return value
     near = get_close_matches(str(value), allowed, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
@@ -39,6 +39,7 @@ def check_number(
     below: float | None = None,
 ) -> float:
     """``value`` as a finite float within the bounds, or an `InputError`."""
+    value = _from_array(value)
     known = ((">", above, gt), (">=", at_least, ge), ("<=", at_most, le), ("<", below, lt))
     bounds = [(sign, bound, holds) for sign, bound, holds in known if bound is not None]
     is_number = isinstance(value, Real) and not isinstance(value, bool)
@@ -54,11 +55,17 @@ def check_number(
 
 def check_integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
     """``value`` as an int within the bounds, or an `InputError`."""
+    value = _from_array(value)
     is_integer = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_integer or value < at_least or (at_most is not None and value > at_most):
         upper = f" and <= {at_most}" if at_most is not None else ""
         raise InputError(f"{name}: {value!r} is not allowed; it must be an integer >= {at_least}{upper}")
     return int(value)
+
+
+def _from_array(value: object) -> object:
+    """The number in an array without axes, such as ``jnp.float32(1e-3)``."""
+    return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
 
 
 def import_extra(module: str, extra: str) -> ModuleType:

@@ -35,8 +35,9 @@ from sgtune.model.posterior import (
 )
 from sgtune.model.rows import named_faults, number_of_rows, rows_between, take_rows
 from sgtune.support.axes import Arm
-from sgtune.support.errors import InputError
+from sgtune.support.errors import InputError, check_integer
 from sgtune.support.machine import full_precision, quick_jit
+from sgtune.support.randomness import LARGEST_SEED
 from sgtune.theory.linear import Directions, stationary_variances
 
 __all__ = [
@@ -95,7 +96,7 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
         InputError: -log pi is not convex at the MAP, or has kinks there, or a gradient that says that it is no mode
             (`check_curvature`).
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED))
     position = map_position(model)
     mode = flatten(position).astype(np.float64)
     density = density_of(model)

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.support.axes import Arm
+from sgtune.samplers import resolve_sampler
+from sgtune.support.axes import BATCH_SIZE, Arm
 from sgtune.support.errors import InputError, check_integer
 from sgtune.theory.averages import sd_error
 from sgtune.theory.recursions import (
@@ -146,9 +147,16 @@ def stationary_variances(sampler: str, arm: Arm, directions: Directions) -> Floa
     """The variances along the directions of the arm's stationary density; all infinite where it is unstable.
 
     Raises:
-        InputError: the sampler's recursion is not known, or as `check_directions`.
+        InputError: the sampler's recursion is not known, a number of the arm is missing or not allowed, or as
+            `check_directions`.
     """
-    variances = _spread(check_known(sampler), arm, check_directions(directions), None)[2]
+    directions = check_directions(directions)
+    for axis in resolve_sampler(check_known(sampler))[0].axes:
+        if axis.name in arm or axis.default is None:
+            axis.check(
+                arm.get(axis.name), at_most=directions.n_data if axis.name == BATCH_SIZE.name else None
+            )
+    variances = _spread(sampler, arm, directions, None)[2]
     return variances if np.isfinite(variances).all() else np.full_like(variances, np.inf)
 
 
@@ -192,8 +200,8 @@ def expected_errors(
     less than a few 1 / alpha steps.
 
     Raises:
-        InputError: the sampler's recursion is not known, ``n_steps`` is not one integer >= 0 for each arm, or as
-            `check_directions`.
+        InputError: the sampler's recursion is not known, ``n_steps`` is not one integer >= 0 for each arm, a number of
+            an arm is missing or not allowed, or as `check_directions`.
     """
     check_known(sampler)
     directions = check_directions(directions)

@@ -13,7 +13,7 @@ __all__ = ["RACE_SHARE", "tune_and_sample"]
 
 RACE_SHARE = 0.1
 """R, the budget of the arm that races longest, in that of a chain: forecasts reach ten times what an arm has run
-(`sgtune.tuning.horizon.at_horizon`), and a race of 36 to 112 arms spends 8 to 13 R, about as much as one chain."""
+(`sgtune.tuning.horizon.at_horizon`), and a race of 36 to 120 arms spends 8 to 17 R, about as much as one chain."""
 
 
 def tune_and_sample(
@@ -26,6 +26,7 @@ def tune_and_sample(
     seed: int = 0,
     kept_draws: int | None = None,
     n_starts: int | None = None,
+    check: bool = True,
     **options: Any,
 ) -> Chains:
     """Choose the hyperparameters of ``sampler`` for ``model``, and run ``chains`` with them.
@@ -44,6 +45,7 @@ def tune_and_sample(
             chain's: more chains have less variance, but the same bias.
         kept_draws: as for `sgtune.sample`.
         n_starts: starts of the search for the MAP, if there is one; None: ``chains``.
+        check: as for `sgtune.TuningResult.sample`.
         options: others of `sgtune.tune`, such as ``tuner``, ``preconditioner`` and ``cost``. ``position`` and
             ``centre`` are those of the arms; chains start about the centre of the coordinates that tuning ended with.
 
@@ -72,4 +74,4 @@ def tune_and_sample(
     shared = {name: options[name] for name in ("cost", "replicate") if name in options}
     if result.searched:
         shared["n_starts"] = n_starts
-    return result.sample(budget, chains=chains, seed=seed, kept_draws=kept_draws, **shared)
+    return result.sample(budget, chains=chains, seed=seed, kept_draws=kept_draws, check=check, **shared)

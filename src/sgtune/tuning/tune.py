@@ -28,7 +28,7 @@ from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.sampling.arm import as_saved, check_arm, from_saved, shape_of
-from sgtune.sampling.budget import Budget, CostTable, check_budget
+from sgtune.sampling.budget import Budget, CostTable, check_budget, check_cost_table
 from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.sampling.chain import FEWEST_STEPS, Chain, Chains, sample
 from sgtune.sampling.diagnosis import check_run
@@ -92,6 +92,7 @@ class TuningResult:
             new coordinates followed.
         plan: ``(model, horizon)``, for `sample`; the horizon is None where a rule has chosen without any budget.
         searched: whether the mode was searched for.
+        cost: the costs of steps that converted a budget in seconds, for ``cost`` of `tune`; None with other budgets.
         forecast: the error, in posterior sds, that the chosen arm is expected to have at the horizon; None where the
             judge does not foresee it.
     """
@@ -111,6 +112,7 @@ class TuningResult:
     plan: tuple[Model, Budget | None] | None = field(default=None, repr=False)
     forecast: float | None = None
     searched: bool = False
+    cost: CostTable | None = field(default=None, repr=False)
     _of_plan: dict = field(default_factory=dict, repr=False)
     """What a file has of the plan, where it was loaded without the model."""
 
@@ -121,10 +123,12 @@ class TuningResult:
             budget: of each chain; None: the horizon of `tune`.
             check: whether to look for errors afterwards, in the parameters of the model, and to warn in one line for
                 each kind; ``diagnosis`` of the run has it all. Its data terms are at most 5% of the run's, or those of
-                200 scores of 1,000 rows and one of all data (`sgtune.sampling.diagnosis.affordable`), if these are
+                200 scores and densities (`sgtune.sampling.diagnosis.affordable`: about 450,000 + N), if these are
                 more. A check that fails leaves a line, and the run as it is.
-            options: others of `sgtune.sample`, such as ``seed`` and ``chains``. Where the tuner has searched for the
-                mode, ``n_starts`` is the number of chains unless given.
+            options: others of `sgtune.sample`, such as ``seed`` and ``chains``, or ``cost=result.cost``, without which
+                a budget in seconds is by the clock. Where the tuner has searched for the mode, ``n_starts`` is the
+                number of chains unless given. Numbers in place of the chosen ones, or another posterior, leave the
+                forecast out.
 
         Returns:
             The chain; with ``chains`` a `sgtune.Chains`, whose ``tuning`` is this result.
@@ -144,11 +148,11 @@ class TuningResult:
         wants_several = options.get("chains") is not None and options.get("position") is None
         if wants_several and self.searched:
             options = {"n_starts": options["chains"], **options}
-        run = sample(
-            model, self.sampler, **self.best, budget=horizon if budget is None else budget, **options
-        )
-        # A forecast is one of the planned length.
-        forecast = self.forecast if budget in (None, horizon) else None
+        whole = {**self.best, "budget": horizon if budget is None else budget, **options}
+        run = sample(model, self.sampler, **whole)
+        # A forecast is one of the planned length, of the chosen arm and its posterior.
+        is_planned = budget in (None, horizon) and not options.keys() & {*self.best, "inverse_temperature"}
+        forecast = self.forecast if is_planned else None
         if isinstance(run, Chains):
             chains = tuple(replace(chain, forecast=forecast) for chain in run)
             run = replace(run, chains=chains, tuning=self)
@@ -188,7 +192,7 @@ class TuningResult:
         record, arrays = {name: getattr(self, name) for name in SAVED}, {}
         if self.best is not None:
             record["best"], arrays = as_saved(self.best)
-        record |= self._of_plan
+        record |= self._of_plan | ({} if self.cost is None else {"cost": self.cost.to_rows()})
         if self.plan is not None:
             model, horizon = self.plan
             record |= {"horizon": horizon and horizon.given(), "posterior": saved_facts(model)}
@@ -210,7 +214,9 @@ class TuningResult:
             plan = model, record["horizon"] and Budget(**record["horizon"])
         if best is not None:
             best = from_saved(path, best, arrays)
-        return cls(best=best, plan=plan, _of_plan=of_plan, **{name: record[name] for name in SAVED})
+        cost = CostTable.from_rows(record["cost"]) if "cost" in record else None
+        found = {name: record[name] for name in SAVED}
+        return cls(best=best, plan=plan, cost=cost, _of_plan=of_plan, **found)
 
     def __repr__(self) -> str:
         forecast = "" if self.forecast is None else f", forecast {self.forecast:.2g} sds"
@@ -235,7 +241,8 @@ class TuningResult:
         return pd.DataFrame(self.rows, columns=list(columns))
 
     def to_dict(self) -> dict:
-        """As plain types, for JSON."""
+        """As plain types, for JSON. ``best`` is without its preconditioner, whose coordinates its numbers are for:
+        `save` keeps that, too."""
         record = {name: getattr(self, name) for name in SAVED if name not in ("rows", "forecast", "searched")}
         best = None if self.best is None else self.best.to_record()
         return {**record, "best": best, "rungs": self.rows}
@@ -374,8 +381,7 @@ def tune(
     check_integer("n_starts", n_starts, at_least=1)
     if rounds != AUTO:
         check_integer("rounds", rounds, at_least=1, at_most=MOST_ROUNDS)
-    if cost is not None and not isinstance(cost, CostTable):
-        raise InputError(f"cost: {cost!r} is not allowed; it must be a CostTable or None")
+    check_cost_table(cost)
     is_rule = tuner.judge is None and tuner.choose is None
     if is_rule and budget is None:
         # A rule needs none; what it plans for is up to the caller.
@@ -409,6 +415,7 @@ def tune(
             plan=(model, horizon),
             forecast=forecast,
             searched=searched,
+            cost=cost if budget.seconds is not None and tuner.clock == "calibrated" else None,
         )
 
     is_fitted = tuner.grid.log10_step_sizes is None and not is_rule

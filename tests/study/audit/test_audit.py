@@ -51,7 +51,7 @@ def test_the_u_statistic_is_over_pairs_of_different_draws_at_one_location_and_ma
     rng, values = np.random.default_rng(0), []
     for seed in range(20):
         x = rng.standard_normal((40, 3)).astype(np.float32)
-        location = optimise_locations(x[::2], -x[::2], seed, n_locations=1)
+        location = optimise_locations(x[::2], -x[::2], seed=seed, n_locations=1)
         odd = x[1::2]
         squares = [fssd_at(odd[[i, i]], -odd[[i, i]], location) ** 2 for i in range(20)]
         whole = fssd_at(odd, -odd, location) ** 2

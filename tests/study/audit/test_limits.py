@@ -9,7 +9,9 @@ from artifact_records import make_records, record_of
 from sgtune.study.audit.figures import LIMIT, SERIES, limits
 
 
-def test_each_panel_has_the_means_over_runs_beside_its_limit():
+@pytest.mark.parametrize("is_large", [False, True])
+def test_each_panel_has_the_means_over_runs_beside_its_limit(is_large):
+    """In many dimensions the floors of all series are those of draws of NUTS."""
     records = copy.deepcopy(make_records(2, models=("logistic", "bnn"), tunings=2))
     ours = record_of(records, "logistic", "sgld", "mamba-ksd")
     numbers = {"ksd": 0.0, "ksd_squared": 144.0, "ksd_floor": 3.0}
@@ -23,6 +25,14 @@ def test_each_panel_has_the_means_over_runs_beside_its_limit():
     runs = [own | {"replicate": 0}, own | {"replicate": 1}]
     runs.append(runs[0] | {"coordinates": "none", "losses": {"xi_white": 9.0}})
     records["preconditioned"] = [{"model": "logistic", "seconds": 10.0, "runs": runs}]
+    if is_large:
+        for row in [*ours["table"], *(one["row"] for one in runs)]:
+            row |= {"ksd_floor": 99.0, "ksd_scaled_floor": 1.5}
+        for one in records["reference"]:
+            one["sd" if "sd" in one else "laplace_sd"] = [1.0] * 300
+        of_nuts = {"width": 1, "discrepancy": "ksd", "value": 2.0, "n_points": 600}
+        rows = [of_nuts | {"scale": scale} for scale in ("identity", "laplace")]
+        records["widths"] = [{"model": "logistic", "rows": rows}]
     axes = dict(zip(LIMIT, limits(records).axes, strict=True))
     expected = {"ksd": (4.0, 2.0), "error": (0.2, 0.05), "ess": (50 / (ess / 800), 500 / (ess / 800))}
     for name, values in expected.items():

@@ -43,7 +43,7 @@ def of_pmf(*rows, **facts):
         ({"models": {"bnn": TABLE, "logistic": TABLE}}, "no costs for pmf.*bnn, logistic"),
         (of_pmf(n_data=99), "pmf.*n_data=99.*n_data=100"),
         (of_pmf(dimension=8), "pmf.*dimension=8.*dimension=7"),
-        (of_pmf({"sampler": "sgld"}), "the rows of pmf.*batch_size"),
+        (of_pmf({"sampler": "sgld"}), "cost: a row lacks .*batch_size"),
         (of_pmf(OTHER, {**ROW, "seconds_per_step": -1.0}), r"\('sgld', 10, None\).*-1\.0.*> 0"),
     ],
 )

@@ -127,7 +127,7 @@ def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dime
     found = discrepancies.judged(positions, scores, seed=3)
     x, s = positions.astype(float), scores.astype(float)
     wide = np.full(dimension, np.sqrt(dimension))
-    locations = optimise_locations(positions[::2], scores[::2], 3)
+    locations = optimise_locations(positions[::2], scores[::2], seed=3)
     measures = {
         "ksd": (ksd, x, s),
         "ksd_wide": (partial(ksd, scale=wide), x, s),

@@ -143,9 +143,11 @@ def test_a_finite_run_at_the_cap_makes_a_lower_bound_and_no_denominator():
         assert (cells[name, "over_oracle"].shown, cells[name, "over_oracle"].value) == (AT_CAP, None)
     assert cells["frozen", "regret"].value == 4.0
     assert cells_of(oracles={"xi_white": [1, None]})["heuristic", "over_oracle"].shown == AT_CAP
-    # A run that diverged is counted, and is no bound.
+    # So does one that diverged, which counts as the cap.
     runs[0]["diverged"] = [True, False]
-    assert not cells_of(runs=runs)["mamba-ksd", "regret"].shown.startswith("≥")
+    shown = cells_of(runs=runs)["mamba-ksd", "regret"].shown
+    assert shown.startswith("≥ 6.50 ± ")
+    assert shown.endswith("/4)")
 
 
 def made(name, *records, reference=()):
@@ -218,8 +220,8 @@ def test_a_sampler_whose_runs_all_diverged_is_counted_and_left_out():
     runs = [run | {"diverged": [run["arm"] != 1] * 2} for run in runs_of()]
     lost = record(runs=runs, chosen=[{"tuner": "mamba-ksd", "arms": [0, 2]}])
     cell = headline(lost, record(**SECOND))["mamba-ksd", "ξ whitened"]
-    assert (cell.value, cell.finite, cell.replicates) == (pytest.approx(1.75), 1, 2)
-    assert cell.shown.endswith("(1/2)")
+    assert (cell.value, cell.se, cell.finite, cell.replicates) == (pytest.approx(1.75), None, 1, 2)
+    assert cell.shown == "≥ 1.75 (1/2)"
 
 
 def test_a_mean_over_a_sampler_at_the_cap_is_a_lower_bound_and_without_an_oracle_or_a_reference_there_is_none():

@@ -149,11 +149,16 @@ def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():
     for tuner in ("mamba-ksd", "grid"):
         for i, sampler in enumerate(SAMPLERS):
             cell = cells[tuner, sampler]
-            factor = math.exp(2 * cell.se / cell.value)
+            factor = 1.0 if cell.text else math.exp(2 * cell.se / cell.value)
             assert regret_at(axis, LABELS[tuner], sampler) == pytest.approx(cell.value)
             [ends] = [bar[:, 0] for bar in bars[LABELS[tuner]] if abs(bar[0, 1] - i) < 0.5]
             assert ends == pytest.approx([cell.value / factor, cell.value * factor])
-            assert axis.get_xlim()[0] < ends[0] < ends[1] < axis.get_xlim()[1]
+            assert axis.get_xlim()[0] < ends[0] <= ends[1] < axis.get_xlim()[1]
+    # A lower bound has an arrow in place of the bar.
+    bounds = [cell.value for (tuner, _), cell in cells.items() if cell.text and tuner in LABELS]
+    arrows = [text.xyann[0] for text in axis.texts if getattr(text, "arrow_patch", None)]
+    assert bounds
+    assert sorted(arrows) == pytest.approx(sorted(bounds))
     for name in ("random", "frozen"):
         points = [
             point for line in axis.lines if line.get_label() == name for point in line.get_xydata().tolist()

@@ -38,7 +38,11 @@ def test_a_dirty_tree_is_noted(clone):
     (clone / "results.json").write_text("{}")
     assert provenance.Provenance().finish()["commit"] == head
     (clone / provenance.SOURCE).write_text("changed\n")
-    assert provenance.Provenance().finish()["commit"] == f"{head}-dirty"
+    started = provenance.Provenance()
+    assert started.finish()["commit"] == f"{head}-dirty"
+    # What is committed while a job runs is not what it ran.
+    git(clone, "commit", "--quiet", "--all", "--message", "second")
+    assert started.finish()["commit"] == f"{head}-dirty"
 
 
 def test_provenance_names_machine_versions_and_seconds():
@@ -83,6 +87,13 @@ def test_a_reader_refuses_a_file_that_its_job_did_not_write(tmp_path, monkeypatc
         Path(path).write_text("as written", encoding="utf-8")
     provenance.keep_sums("mine", "find_map-pmf", [mode])
     provenance.keep_sums("mine", "tune_sampler-pmf-sgld", [tuned])
+    # Another run may have downloaded it again.
+    shared = Path("results/downloads/source.json")
+    shared.parent.mkdir()
+    shared.write_text("as written", encoding="utf-8")
+    provenance.keep_sums("mine", "download_ood", [str(shared)])
+    shared.write_text("changed", encoding="utf-8")
+    provenance.check_inputs("mine", [str(shared)])
     provenance.check_inputs("mine", [mode, tuned, data])
     # Nothing is known of a file without a job, or of another run.
     Path(data).write_text("changed", encoding="utf-8")

@@ -24,7 +24,7 @@ from sgtune.study.report.publish import (
 )
 from sgtune.study.report.table import COLUMNS, Caption, read_frame
 from sgtune.study.studies import STUDIES, find
-from sgtune.support.errors import DataError
+from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import file_sha256, read_json, write_json
 
 ROOT = Path(__file__).parents[3]
@@ -98,6 +98,18 @@ def test_a_file_that_is_not_the_manifests_is_not_published(tmp_path):
     with pytest.raises(DataError, match=r"headline\.csv: not the file that"):
         publish(manifest, published_folder(tmp_path), MAMBA, CAPTIONS)
     assert not published_folder(tmp_path).exists()
+
+
+def test_a_run_does_not_replace_another_one(tmp_path):
+    folder = published(tmp_path)
+    kept = (folder / "manifest.json").read_text()
+    manifest = run_of(tmp_path / "run")
+    write_json(manifest, read_json(manifest) | {"run": "another"})
+    with pytest.raises(
+        InputError, match=r"^published_as: .* not allowed for the run 'another'.*has the run 'mine'"
+    ):
+        publish(manifest, folder, MAMBA, CAPTIONS)
+    assert (folder / "manifest.json").read_text() == kept
 
 
 def test_verify_names_every_file_that_is_foreign_changed_or_missing(tmp_path):

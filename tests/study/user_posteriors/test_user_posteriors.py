@@ -100,3 +100,6 @@ def test_the_better_coordinates_are_marked_by_two_standard_errors():
     ]
     cells = preconditioned({"preconditioned": [{"model": "logistic", "runs": runs}]})
     assert [(cell.sampler, cell.detail) for cell in cells if cell.best] == [("sgld", "laplace")]
+    lost = {"model": "logistic", "monte_carlo_error": {}, "blocks": {}, "trusted": False}
+    records = {"preconditioned": [{"model": "logistic", "runs": runs}], "reference": [lost]}
+    assert not any(cell.best for cell in preconditioned(records))

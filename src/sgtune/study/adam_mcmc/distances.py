@@ -188,10 +188,7 @@ def measure_distances(
 ) -> dict:
     """Distances after 0, 1, ... steps from one point, on the logistic density: MALA's on a grid, exactly, and all
     samplers' from histograms of many chains. Of each curve ``plateau``, the distance where it ends, and ``fit``, the
-    line (None: the curve falls too little above its floor and its end).
-
-    Args:
-        settings: the configuration's section ``adam_mcmc.distances``.
+    line (None: the curve falls too little above its floor and its end). By section ``adam_mcmc.distances``.
     """
     model, n_steps, bins = logistic_density_model(), settings["steps"], settings["bins"]
     # Bins of equal probability; the first and the last have no end.

@@ -243,13 +243,10 @@ def _measured(
 
 def measure_bias(settings: Mapping, parts: Parts, seed: int = 0) -> dict:
     """E x^2, 1 under the target, mean squared jumps of a coordinate, and the acceptance, all after the warm-up, of
-    every variant, D and gamma / s, at s = scale / sqrt(D).
+    every variant, D and gamma / s, at s = scale / sqrt(D); by section ``adam_mcmc.bias``.
 
     Chains start at exact draws, and each has its own minibatches; no two cells have draws in common. A number of
     ``squares`` is one chain's mean over steps and parameters.
-
-    Args:
-        settings: the configuration's section ``adam_mcmc.bias``.
 
     Returns:
         ``cells``: ``variant``, ``dimension``, ``ratio``, ``chains``, ``squares`` and ``acceptance``; ``halves``, the

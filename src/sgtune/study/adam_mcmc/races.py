@@ -38,9 +38,6 @@ def least_costs(
 
     All shapes are measured one after another, and then again, ``repeats`` times: what slows the machine for some
     seconds slows every shape in one pass, and the minimum leaves it out. A disturbance only makes steps slower.
-
-    Args:
-        settings: the configuration's section ``adam_mcmc.costs``: ``seconds`` and ``repeats``.
     """
     of_grids = [
         shape_of(name, arm) for name in samplers for arm in make_arms(model.n_data, name, **samplers[name])
@@ -70,13 +67,7 @@ def _race(
 
 def race_sampler(task: Task, section: Mapping) -> dict:
     """``races`` by every judge, and ``regret``: the arms chosen and the best of a screen in fresh replicates
-    (`sgtune.study.experiments.screen.rerun_finalists`).
-
-    Args:
-        section: the configuration's section ``adam_mcmc.race``.
-
-    Raises:
-        InputError: there is no reference to judge the arms by.
+    (`sgtune.study.experiments.screen.rerun_finalists`), by section ``adam_mcmc.race``.
     """
     if task.reference is None:
         raise InputError("reference.nuts: False is not allowed for the study adam_mcmc; it must be true")
@@ -98,10 +89,8 @@ def race_sampler(task: Task, section: Mapping) -> dict:
 
 def evaluate_sampler(task: Task, section: Mapping, pruning_rate: int) -> dict:
     """Races of the default tuner, and runs of their choices from the MAP, for ``seconds`` converted to steps by the
-    measured costs. Run r uses the choice of race r; if there are fewer races, they repeat.
-
-    Args:
-        section: the configuration's section ``adam_mcmc.evaluation``.
+    measured costs. Run r uses the choice of race r; if there are fewer races, they repeat. By section
+    ``adam_mcmc.evaluation``.
 
     Returns:
         ``arms`` (None: no arm stayed finite), ``table``, a row for each run

@@ -33,8 +33,8 @@ def _rate(target: str, sampler: str, detail: str, cell: Mapping, steps: int) -> 
     """The acceptance rate; with an upper end, where less than one acceptance is expected in all tests."""
     rates = cell["acceptance"]
     n_tests = len(rates) * steps
-    upper = 1 / n_tests if fmean(rates) * n_tests < 1 else None
-    return _mean(target, sampler, "acceptance_rate", detail, rates, upper=upper)
+    found = _mean(target, sampler, "acceptance_rate", detail, rates)
+    return replace(found, value=None, se=None, upper=1 / n_tests) if fmean(rates) * n_tests < 1 else found
 
 
 def adam_acceptance(records: Records) -> list[Cell]:

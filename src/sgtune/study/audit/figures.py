@@ -46,7 +46,7 @@ LIMIT = {
 def _numbers(records: Records) -> Iterator[Cell]:
     """Of each panel, the metric, means over the runs of each sampler and series, the tuner, as the tables have them."""
     references = {one["model"]: one for one in records["reference"] if "monte_carlo_error" in one}
-    found = [one | {"series": one["tuner"]} for one in with_floors(records) if one["tuner"] in SERIES]
+    found = [one | {"series": one["tuner"]} for one in records["evaluation"] if one["tuner"] in SERIES]
     for record in records["preconditioned"]:
         own = [run for run in record["runs"] if run["coordinates"] == "laplace"]
         for sampler, runs in grouped(own, itemgetter("sampler")).items():
@@ -63,7 +63,7 @@ def _numbers(records: Records) -> Iterator[Cell]:
                 "series": "preconditioned",
             }
             found.append(about | {"table": table, "arms": [run["arm"] for run in runs], "best": None})
-    for record in (one for one in found if one["model"] in references):
+    for record in with_floors(records, [one for one in found if one["model"] in references]):
         whose = (record["model"], record["sampler"], record["series"])
         (cell,) = evaluation_cells(record, ["ksd"])
         if cell.floor:

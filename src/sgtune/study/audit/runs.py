@@ -28,10 +28,8 @@ from sgtune.tuning.judges import ArmDraws, Judgement
 
 def audit_sampler(task: Task, defect: str, settings: Mapping) -> dict:
     """What the tuners choose for a sampler with one defect (or ``as_published``: all of them), and runs of it: by the
-    streams and the settings of the main study, so that all else is equal.
-
-    Args:
-        settings: `sgtune.study.audit.artifacts.settings_of`.
+    streams and the settings of the main study, so that all else is equal. ``settings``:
+    `sgtune.study.audit.artifacts.settings_of`.
 
     Returns:
         `evaluate_tuned`, with the ``defect``.
@@ -95,7 +93,7 @@ def fssd_u_statistic(
     may be negative. Locations from one key are all the same: one location, optimised on one half of the draws as in
     `sgtune.stein.fssd`. Infinite if draws or scores are not finite."""
     even, odd = (slice(0, None, 2), slice(1, None, 2)) if len(positions) >= 4 else (slice(None), slice(None))
-    (location,) = optimise_locations(positions[even], scores[even], seed, n_locations=1)
+    (location,) = optimise_locations(positions[even], scores[even], seed=seed, n_locations=1)
     x, s = positions[odd].astype(np.float64), scores[odd].astype(np.float64)
     away = x - location
     root = 1 / np.sqrt(1 + np.sum(away**2, axis=1, keepdims=True))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from itertools import product
 from time import perf_counter
 
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from sgtune.model import Model
+from sgtune.model.positions import flatten
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.artifacts import METHODS
@@ -66,8 +68,10 @@ def replicated(
 
     depends_on = {"sampler": task.sampler, "streams": name, "data": task.model.checksum}
     depends_on["settings"] = {**settings, "replicates": None}
-    replicates = range(settings["replicates"])
-    runs = [task.once(f"replicate {i}", partial(make, i), **depends_on) for i in replicates]
+    runs = []
+    for i in range(settings["replicates"]):
+        start = sha256(flatten(start_of(i)).tobytes()).hexdigest()
+        runs.append(task.once(f"replicate {i}", partial(make, i), **depends_on, start=start))
     return [
         {"step_size": h, "friction": friction, "replicates": [run[i] for run in runs]}
         for i, (h, friction) in enumerate(cells)

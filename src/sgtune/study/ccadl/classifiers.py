@@ -2,6 +2,7 @@
 converge and long chains are compared with NUTS, and the discriminative RBM (Sect. 4.3), errors against passes."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 from itertools import pairwise
 
 import numpy as np
@@ -53,19 +54,15 @@ def _settings_of(settings: Mapping, experiment: str) -> dict:
 
 
 def sample_curves(method: str, model: Model, settings: Mapping, *, seed: int, parts: Parts) -> dict:
-    """Test log-likelihood of the posterior mean so far, against passes over the data, for every (h, A).
+    """Test log-likelihood of the posterior mean so far, against passes over the data, for every (h, A);
+    ``settings`` are section ``ccadl.logistic``.
 
     Chains start at a draw of the prior, which is the same for all chains of a replicate. The posterior mean so far is
     over the last half of the draws, which excludes the transient from the start.
 
-    Args:
-        settings: the configuration's section ``ccadl.logistic``.
-        parts: keeps each replicate while the others are not done.
-
     Returns:
         ``passes``; and ``cells``, of each (h, A) its ``replicates`` with the ``log_likelihoods``, nan once a chain has
-        diverged, and the sampler's ``statistics``; and ``cost`` (`sgtune.study.ccadl.chains.measure_cost`), at the
-        middle h and the largest A.
+        diverged, and the sampler's ``statistics``; and ``cost`` (`sgtune.study.ccadl.chains.measure_cost`).
     """
     own = _settings_of(settings, "curves")
     passes = own["passes"] * np.arange(1, own["points"] + 1) / own["points"]
@@ -121,7 +118,8 @@ def sample_draws(
                 moments = [add_draws(known, draws[:, i]) for i, known in enumerate(moments)]
         return [_against(truth, known) for known in moments]
 
-    task = Task(model, sampler, seed=seed, parts=parts)
+    known = sha256(repr([None if one is None else one.tolist() for one in truth.values()]).encode())
+    task = Task(model, sampler, seed=seed, parts=parts, depends_on={"truth": known.hexdigest()})
     found = replicated(judged, task, own, lambda _: map_position(model), "ccadl draws")
     return {
         "method": method,
@@ -192,15 +190,13 @@ def sample_errors(
     """Test error of averaged predictions against passes over the data, for every (h, A); diagonal covariance.
 
     Chains start at a draw of ``model.init``, which is the same for all chains of a replicate. The first ``burn_in`` of
-    all passes is not in the average; during the burn-in the error is for the newest draws.
-
-    Args:
-        settings: the configuration's section ``ccadl.drbm``.
+    all passes is not in the average; during the burn-in the error is for the newest draws. ``settings``: section
+    ``ccadl.drbm``.
 
     Returns:
         ``passes`` and ``burn_in_passes``; and ``cells``, of each (h, A) its ``replicates`` with ``errors`` and
         ``log_losses`` (None once a chain has diverged) and the sampler's ``statistics``; and ``cost``
-        (`sgtune.study.ccadl.chains.measure_cost`), at the middle h and the largest A.
+        (`sgtune.study.ccadl.chains.measure_cost`).
     """
     settings = {**settings, "step_sizes": settings["step_sizes"][data_set]}
     readings = settings["readings"]

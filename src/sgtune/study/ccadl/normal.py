@@ -132,14 +132,11 @@ def normal_model(data: Float[np.ndarray, " n"]) -> Model:
 
 
 def sample_normal(method: str, settings: Mapping, *, seed: int, parts: Parts) -> dict:
-    """Chains of one sampler with every (h, A), as long as ``steps`` after ``warmup``, in independent replicates.
+    """Chains of one sampler with every (h, A), as long as ``steps`` after ``warmup``, in independent replicates;
+    ``settings`` are section ``ccadl.normal``.
 
     Chains of one replicate advance in lockstep on the same minibatches, from the posterior's mean. Memory: some 50
     bytes a step and cell.
-
-    Args:
-        settings: the configuration's section ``ccadl.normal``.
-        parts: keeps each replicate while the others are not done.
 
     Returns:
         ``data``, ``edges`` of the bins and ``exact`` densities by parameter; and ``cells``, of each (h, A) its

@@ -113,11 +113,7 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
 
 
 def fingerprint(section: object) -> str:
-    """SHA-256, in hex, of a configuration or a part of it; the order of keys and 1 against 1.0 do not matter.
-
-    Raises:
-        TypeError, ValueError: the section has a value that JSON does not allow, or a number that is not finite.
-    """
+    """SHA-256, in hex, of a configuration or a part of it; the order of keys and 1 against 1.0 do not matter."""
     text = json.dumps(canonical(section), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -58,11 +58,7 @@ def exit_unless_valid(
 
 
 def validate_config(config: dict) -> None:
-    """Check ``config`` by its models and across keys, in place: missing keys get their defaults.
-
-    Raises:
-        InputError: one line naming the key, its value and what is allowed.
-    """
+    """Check ``config`` by its models and across keys, in place: missing keys get their defaults."""
     given = canonical(config)
     if "model" in given and isinstance(given.get("data"), dict):
         # Facts of the model by an earlier call, which are no key of the configuration.
@@ -124,6 +120,10 @@ def _add_own(config: dict) -> None:
     if OWN not in config["models"]:
         raise InputError(
             f"models: {config['models']!r} is not allowed; {OWN!r}, the model of the key model, must be one"
+        )
+    if OWN in config["posteriors"]["models"]:
+        raise InputError(
+            f"posteriors.models: {OWN!r} is not allowed; its chains run in Laplace coordinates as they are"
         )
     facts = facts_of(config["model"])
     fractions = facts.pop("batch_fractions")

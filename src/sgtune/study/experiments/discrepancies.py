@@ -231,7 +231,7 @@ def judged(positions: Matrix, scores: Matrix, seed: int) -> dict[str, Reading]:
         for judge, (_, others, own) in sums.items()
     }
     # As in the FSSD, one half chooses the locations for the other.
-    locations, odd = optimise_locations(positions[::2], scores[::2], seed), slice(1, None, 2)
+    locations, odd = optimise_locations(positions[::2], scores[::2], seed=seed), slice(1, None, 2)
     draws = list(zip(positions[odd], scores[odd], strict=True))
     alone = [fssd_at(x[None], s[None], locations) ** 2 for x, s in draws]
     mean = fssd_at(positions[odd], scores[odd], locations) ** 2

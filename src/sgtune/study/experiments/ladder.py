@@ -327,11 +327,8 @@ def ladder_runs(
 
 
 def gaussian_ladder(dimension: int, settings: Mapping, *, seed: int = 0, parts: Parts) -> dict:
-    """`ladder_runs` of every kind and sampler of the configuration's section ``ladder``, for one D.
-
-    Args:
-        settings: `sgtune.study.pipeline.plan.ladder_settings`.
-        parts: keeps each of them while the others are not done.
+    """`ladder_runs` of every kind and sampler of the configuration's section ``ladder``, for one D; ``settings`` are
+    those of `sgtune.study.pipeline.plan.ladder_settings`.
     """
     section, found = settings["ladder"], []
     for kind, sampler in product(section["kinds"], section["samplers"]):

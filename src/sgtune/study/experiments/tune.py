@@ -131,9 +131,6 @@ def compare_horizons(task: Task, settings: Mapping) -> dict:
     one race each, by measured costs; then fresh runs of all these arms for the longest horizon. A killed job loses at
     most the races of one sampler, or one replicate of its arms.
 
-    Args:
-        settings: sections of the configuration (`settings_of`, kind ``horizons``).
-
     Returns:
         ``seconds`` (the horizons), ``race_seconds`` (R), ``losses`` (their names), and ``samplers``: for each
         ``sampler`` the ``arms``, the choices ``chosen`` (tuner, horizon, the arm's place or None, and its ``foreseen``

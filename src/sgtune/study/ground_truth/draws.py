@@ -125,9 +125,6 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
     """Chains of one model with the same number of draws as one InferenceData.
 
     Seconds and leapfrogs are summed.
-
-    Raises:
-        InputError: chains of different models or numbers of draws.
     """
     about = {
         (

@@ -1,7 +1,7 @@
 """The paper's tables of accuracy (1 to 3, 6, 8 and 10), errors by block of the parameters, and entropies on images
 without digits; the tables of a user's own model, its errors and the check of its chains."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 
@@ -66,9 +66,10 @@ def _marked(records: Records, cells: list[Cell]) -> list[Cell]:
     ]
 
 
-def with_floors(records: Records) -> list[dict]:
-    """The evaluation records, in whose rows ``ksd_floor`` and ``ksd_scaled_floor`` are the root mean squares
-    √((E|score|² + D) / n) of the KSD of as many exact draws; above `FEW` parameters None without draws of NUTS.
+def with_floors(records: Records, found: Iterable[dict] | None = None) -> list[dict]:
+    """The records ``found``, those of evaluation unless given, in whose rows ``ksd_floor`` and ``ksd_scaled_floor`` are
+    the root mean squares √((E|score|² + D) / n) of the KSD of as many exact draws; above `FEW` parameters None without
+    draws of NUTS.
 
     Evaluation writes floors of the Laplace approximation, with the curvature at the mode in place of E|score|². On the
     matrix factorisation that is ten times as large as E|score|², and in scaled coordinates a fortieth.
@@ -79,8 +80,8 @@ def with_floors(records: Records) -> list[dict]:
         one["model"]: len(one["sd" if "sd" in one else "laplace_sd"]) for one in records.get("reference", ())
     }
     widths = {one["model"]: one["rows"] for one in records.get("widths", ())}
-    found = []
-    for record in required(records, "evaluation"):
+    floored = []
+    for record in required(records, "evaluation") if found is None else found:
         dimension = dimensions.get(record["model"], 0)
         if dimension > FEW:
             # By the coordinates, √(E|score|² + D) over √(2 D).
@@ -90,8 +91,8 @@ def with_floors(records: Records) -> list[dict]:
                 if (row["width"], row["discrepancy"]) == (1, "ksd")
             }
             record = record | {"table": [_with_floors(row, single) for row in record["table"]]}
-        found.append(record)
-    return found
+        floored.append(record)
+    return floored
 
 
 def _with_floors(row: dict, single: Mapping[str, float]) -> dict:

@@ -56,7 +56,7 @@ def choice_cells(record: dict, detail: str = "") -> list[Cell]:
             span = (min(values), max(values))
             cells.append(Cell(**about, value=median_low(values), span=span, **counts))
         elif not arms and has_axis(record["sampler"], axis.name):
-            cells.append(Cell(**about, missing=NO_ARM))
+            cells.append(Cell(**about, missing=NO_ARM, **counts))
     return cells
 
 
@@ -110,7 +110,7 @@ def _with_ratio(ours: Cell, paper: float | None) -> Iterator[tuple[str, Cell]]:
     yield "ours", ours
     if paper is None:
         return
-    alone = replace(ours, value=paper, upper=None, square=None, finite=1, replicates=1)
+    alone = replace(ours, value=paper, upper=None, square=None)
     yield "paper", replace(alone, text=format_number(paper, "printed"))
     if ours.metric in SOURCES and ours.value is not None:
         ratio = ours.value / paper

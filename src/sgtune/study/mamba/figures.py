@@ -17,6 +17,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from sgtune.study.catalogue import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from sgtune.study.mamba.artifacts import JUDGES
+from sgtune.study.mamba.reference import doubted
 from sgtune.study.mamba.regret import after, judged_by, regret_cells, seconds_of
 from sgtune.study.report.labels import COMPARED_ARMS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.report.means import SOURCES, SQUARED
@@ -362,12 +363,13 @@ def _tick(value: float, _: object) -> str:
 def regret_dots(records: Records) -> Figure:
     """Mean loss of each tuner's arms over the oracle's, for the model's main loss and the longest run: a panel per
     model, a row per sampler."""
-    found = required(records, "regret")
+    found, doubts = required(records, "regret"), doubted(records)
     shown = {}
     for model in in_order((record["model"] for record in found), MODELS):
         own = [record for record in found if record["model"] == model]
         which = (f"{judged_by(own[0])[0]}_over_oracle", after(seconds_of(own)[-1]))
-        shown[model] = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == which]
+        found_cells = regret_cells(own, doubts)
+        shown[model] = [cell for cell in found_cells if (cell.metric, cell.detail) == which]
     cells = [cell for own in shown.values() for cell in own]
     samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
     at_test_set = {cell.tuner: cell.at_test_set for cell in cells if cell.tuner not in COMPARED_ARMS}
@@ -392,11 +394,14 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
     """A row per sampler and a dot per tuner with a bar of two standard errors to either side; the strip at the right
     edge is of those that diverged or found no arm."""
     known = [cell for cell in cells if cell.value is not None]
+    # A lower bound has no bar, but an arrow.
+    bounds = [cell for cell in known if cell.text is not None]
     reasons = {cell.missing for cell in cells if cell.value is None}
     off_scale = [words for reason, words in OFF_SCALE.items() if reason in reasons]
-    bars = {cell: log_error(cell.value, cell.se or 0.0) for cell in known}
-    low = min([1.0, *(cell.value - below for cell, (below, _) in bars.items())])
-    high = max([1.0, *(cell.value + above for cell, (_, above) in bars.items())])
+    bars = {cell: log_error(cell.value, cell.se or 0.0) for cell in known if cell not in bounds}
+    ends = [cell.value for cell in bounds]
+    low = min([1.0, *ends, *(cell.value - below for cell, (below, _) in bars.items())])
+    high = max([1.0, *ends, *(cell.value + above for cell, (_, above) in bars.items())])
     # In decades: room for the strip, and for the dots at the edges.
     span = max(np.log10(high / low), 0.5)
     edge, margin = high * 10 ** (0.2 * span), 10 ** (0.08 * span)
@@ -414,9 +419,15 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
         own = [cell for cell in own if cell.value is not None or cell.missing in OFF_SCALE]
         if own:
             x = [edge if cell.value is None else cell.value for cell in own]
+            rows = [samplers.index(cell.sampler) + shift for cell in own]
             errors = np.transpose([bars.get(cell, (0.0, 0.0)) for cell in own])
             look = tuner_style(tuner) | DOT | {"elinewidth": 1.0, "zorder": 3}
-            axis.errorbar(x, [samplers.index(cell.sampler) + shift for cell in own], xerr=errors, **look)
+            axis.errorbar(x, rows, xerr=errors, **look)
+            for cell, row in zip(own, rows, strict=True):
+                if cell.text is not None:
+                    ends = (cell.value * 10 ** (0.06 * span), row), (cell.value, row)
+                    arrow = {"arrowstyle": "->", "color": look["color"], "shrinkA": 0, "shrinkB": 0}
+                    axis.annotate("", *ends, arrowprops=arrow)
     axis.set_xlim(low / margin, (edge if off_scale else high) * margin)
     log_ticks(axis.xaxis)
     if off_scale:

@@ -24,7 +24,7 @@ from sgtune.study.report.means import (
     ratio,
 )
 from sgtune.study.report.records import Records, finite, required
-from sgtune.study.report.table import AT_CAP, DIVERGED, NOT_TRUSTED, Cell
+from sgtune.study.report.table import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 
 
 def judged_by(record: dict) -> list[str]:
@@ -127,13 +127,16 @@ def headline(records: Records) -> list[Cell]:
         losses = judged_by(own[0])
         # The main loss if none has an oracle.
         for metric in [one for one in losses if SOURCES[one][0] in own[0]["oracles"]] or losses[:1]:
-            of_loss = list(_means(own, doubts, metric))
-            cells += mark_best(of_loss) if _can_be_marked(own) else of_loss
+            of_loss, tuners = list(_means(own, doubts, metric)), {one["tuner"] for one in own[0]["chosen"]}
+            of_tuners = [cell for cell in of_loss if cell.tuner in tuners]
+            cells += mark_best(of_tuners) if _can_be_marked(own) else of_tuners
+            cells += [cell for cell in of_loss if cell.tuner not in tuners]
     return cells
 
 
 def _means(found: Sequence[dict], doubts: Set[tuple[str, str]], metric: str) -> Iterator[Cell]:
-    """Of each tuner the mean over the samplers for which its number is known, after the longest runs."""
+    """Of each tuner the mean over the samplers for which its number is known, after the longest runs; a lower bound
+    where one of these is, or all runs of another sampler diverged."""
     which = (f"{metric}_over_oracle", after(seconds_of(found)[-1]))
     of_loss = [cell for cell in regret_cells(found, doubts) if (cell.metric, cell.detail) == which]
     detail = METRICS[f"{metric}_regret"].label.removesuffix(", regret")
@@ -153,6 +156,7 @@ def _means(found: Sequence[dict], doubts: Set[tuple[str, str]], metric: str) -> 
         se = None if None in errors else sqrt(sum(error**2 for error in errors)) / len(known)
         value = sum(cell.value for cell in known) / len(known)
         mean = Cell(**about, value=value, se=se, finite=len(known), replicates=len(cells))
-        if any(cell.text is not None or cell.finite < cell.replicates for cell in known):
+        is_lost = {DIVERGED, NO_ARM} & {cell.missing for cell in cells if cell.value is None}
+        if is_lost or any(cell.text is not None for cell in known):
             mean = replace(mean, text=f"{AT_LEAST} {replace(mean, se=None).shown}", se=None)
         yield mean

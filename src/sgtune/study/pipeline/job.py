@@ -176,11 +176,7 @@ class Job:
         return uptime - int(process.split()[1]) / os.sysconf("SC_CLK_TCK")
 
     def read(self, path: str, settings: dict | None = None) -> dict:
-        """A result file, made with ``settings`` (not checked if None).
-
-        Raises:
-            DataError: it was made from another configuration.
-        """
+        """A result file, made with ``settings`` (not checked if None)."""
         record = read_json(path)
         if settings is not None and record.get("config") != fingerprint(settings):
             raise DataError(

@@ -92,11 +92,7 @@ def shapes_of(settings: Mapping, n_data: int) -> list[tuple]:
 
 
 def check_costs(config: Mapping) -> None:
-    """A given cost table must have the cost of every step that the run can make, at each model's N and D.
-
-    Raises:
-        InputError: one line naming the key, the file and what it lacks.
-    """
+    """A given cost table must have the cost of every step that the run can make, at each model's N and D."""
     results = Path(f"results/{config['run']}")
     for model in config["models"]:
         own, entry = model_settings(config, model), MODELS[model]

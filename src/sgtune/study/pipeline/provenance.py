@@ -81,6 +81,8 @@ class Provenance:
         self._load_before = _load()
         self._created = _to_ms(datetime.now(UTC))
         self._start = time.perf_counter()
+        # Of the code that the job has imported, and not of one that is committed while it runs.
+        self._commit = _commit()
 
     def finish(self) -> dict:
         """The provenance of the results since the start.
@@ -91,7 +93,7 @@ class Provenance:
         """
         flags = of_processor("flags", "Features").split()
         return {
-            "commit": _commit(),
+            "commit": self._commit,
             "created": self._created,
             "versions": {package: _version(package) for package in PACKAGES},
             "cpu": of_processor("model name"),
@@ -161,20 +163,18 @@ def describe(summary: dict) -> str:
 
 
 def keep_sums(run: str, job: str, outputs: Iterable[str]) -> None:
-    """Keep the SHA-256 of each file that a finished job wrote, for `check_inputs`: in ``results/{run}/sums``."""
+    """Keep the SHA-256 of each file of the run that a finished job wrote, for `check_inputs`, in
+    ``results/{run}/sums``. Downloads belong to no run."""
     path = Path("results", run, SUMS, f"{job}.json")
     # Until they are written again, nothing vouches for the outputs.
     path.unlink(missing_ok=True)
-    if sums := {name: file_sha256(name) for name in outputs}:
+    own = [name for name in outputs if Path(name).is_relative_to(Path("results", run))]
+    if sums := {name: file_sha256(name) for name in own}:
         write_json(path, {"job": job, "sums": sums})
 
 
 def check_inputs(run: str, inputs: Iterable[str]) -> None:
-    """Whether the inputs of a job are what the jobs of this run wrote: here every reader of results asks.
-
-    Raises:
-        DataError: one is another file than its job wrote.
-    """
+    """Whether the inputs of a job are what the jobs of this run wrote: here every reader of results asks."""
     wrote = {}
     for path in Path("results", run, SUMS).glob("[!.]*.json"):
         # A job that runs again beside this one may have removed its file.

@@ -98,9 +98,6 @@ def load_ood(path_json: str | Path) -> dict:
     Returns:
         ``name`` of the set, ``inputs`` ((n, 784) uint8 of 0 to 255, or None) and ``missing`` (None, or why there
         are none).
-
-    Raises:
-        DataError: as of `StoredSet.read`.
     """
     with reading(Path(path_json), OOD.made_by) as facts:
         found = {"name": facts["name"], "inputs": None, "missing": facts["missing"]}

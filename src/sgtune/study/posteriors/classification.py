@@ -122,11 +122,7 @@ SETS: dict[str, ClassificationSet] = {
 
 
 def read_set(name: str, folder: Path) -> dict[str, np.ndarray]:
-    """The arrays of ``name`` from its download in ``folder``: as ``SETS[name].data`` has them, but in the files' order.
-
-    Raises:
-        DataError: a file is missing or damaged.
-    """
+    """The arrays of ``name`` from its download in ``folder``: as ``SETS[name].data`` has them, in the files' order."""
     check_download(SETS[name].download, folder)
     return SETS[name].read(folder)
 

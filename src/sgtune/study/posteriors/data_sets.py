@@ -186,9 +186,6 @@ def download(
 
     Returns:
         What ``source.json`` holds: ``name``, ``source``, ``sha256`` (file name -> sum) and ``missing``, None.
-
-    Raises:
-        DataError: no source has the set; the line names each source and its error.
     """
     faults, mirrors = [], () if mirror is None else (data_set.at_mirror(Path(mirror)),)
     record = {"name": data_set.name, "source": None, "sha256": {}, "missing": None}
@@ -213,11 +210,11 @@ def download(
         break
     else:
         hint = "" if mirror else "; data.mirror may name a folder that has it"
-        record["missing"] = f"{data_set.name}: no source has it: {'; '.join(faults)}{hint}"
+        lost = f"{data_set.name}: no source has it: {'; '.join(faults)}{hint}"
         if not optional:
-            raise DataError(record["missing"])
-        again = folder / "source.json"
-        logger.warning("%s: continuing without it; --forcerun %s tries again", data_set.name, again)
+            raise DataError(lost)
+        record["missing"] = f"{lost}; --forcerun {folder / 'source.json'} tries again"
+        logger.warning("%s; continuing without it", record["missing"])
     write_json(folder / "source.json", record)
     return record
 
@@ -226,9 +223,6 @@ def check_download(data_set: DataSet, folder: Path) -> dict:
     """What ``source.json`` in ``folder`` holds, if the files beside it are those of the download.
 
     A file whose sum nobody has published must be as it was when it was downloaded.
-
-    Raises:
-        DataError: ``source.json`` or a file is missing, damaged or changed.
     """
     with reading(folder / "source.json", "its rule", delete=str(folder)) as record:
         if record["missing"] is None:
@@ -374,10 +368,6 @@ def parse_libsvm(
     """Inputs and labels of a file in LIBSVM's format: ``label index:value index:value ...``, without zeros.
 
     Labels and indices are from 1 in the file; the labels here are from 0. ``where`` names the file in errors.
-
-    Raises:
-        DataError: a line has another form, a label or an index out of range, indices that do not increase, or a value
-            that is not finite; the message has the line's number.
     """
     lines = content.decode("ascii", "replace").splitlines()
     inputs, labels = np.zeros((len(lines), n_features), np.float32), np.zeros(len(lines), np.uint8)

@@ -88,9 +88,6 @@ def from_arrays(
     A position is W (H, F), U (H, K), c (H,) and d (K,): H (F + K + 1) + K parameters, each N(0, 1), for the paper
     gives no prior. p(y | x) does not change if hidden units are permuted, or if a constant is added to d: only the
     prior identifies this constant. ``options`` are those of `sgtune.define_model`.
-
-    Raises:
-        InputError: ``n_hidden`` is not an integer from 1 to 127.
     """
     check_integer("n_hidden", n_hidden, at_least=1, at_most=MOST_HIDDEN)
     inputs = np.asarray(inputs, np.float32)

@@ -13,11 +13,12 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import version
+from importlib.metadata import distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import file_sha256, read_json, write_json
@@ -39,11 +40,7 @@ LONGEST = 300
 
 
 def run_named_after(file: str, taken: Iterable[str]) -> str:
-    """The name of a run whose configuration gives it none: that of the file, without its suffix.
-
-    Raises:
-        InputError: it is no name of a run, one of ``taken``, or that of a run of another file.
-    """
+    """The name of a run whose configuration gives it none: that of the file, without its suffix."""
     run = re.sub(r"[^a-z0-9_-]", "_", Path(file).stem.lower())
     why = ""
     if not re.match("[a-z]", run):
@@ -63,16 +60,14 @@ def facts_of(file: str) -> dict:
     """What the study must know of the model before it starts: ``files`` (the SHA-256 of the file, and of those that it
     declares, by path), ``n_data``, ``dimension``, ``task``, ``predicts`` (whether it has test data and predicts them),
     ``checksum`` (of its data), and ``batch_fractions`` (`sgtune.tuning.grid.default_fractions`).
-
-    Raises:
-        InputError: one line on what is wrong with the file.
     """
     path = Path(file)
     if not path.is_file() or path.suffix != ".py":
         what = "no Python file" if path.is_file() else "no file"
         raise _refused(file, f"there is {what} of this name; it must be a .py file that defines model()")
-    # Other versions may draw other numbers from one seed.
-    kept = FACTS / f"{file_sha256(path)}-{version('sgtune')}-{version('numpy')}.json"
+    # Other versions may draw other numbers from one seed, or have other data.
+    versions = "-".join(sorted(f"{found.name}-{found.version}" for found in distributions()))
+    kept = FACTS / f"{file_sha256(path)}-{crc32(versions.encode()):08x}.json"
     with contextlib.suppress(DataError, KeyError, OSError):
         facts = read_json(kept)
         if Path(next(iter(facts["files"]))) == path and changed(facts["files"]) is None:
@@ -106,12 +101,7 @@ def _refused(file: str, why: str) -> InputError:
 
 
 def load(data_dir: str | Path) -> "Model":
-    """The model of the file that ``data_dir/own.json`` names, with its mode in ``data_dir``.
-
-    Raises:
-        DataError: a file has changed since that was written, or the model has other data.
-        InputError: `read_model` refuses it.
-    """
+    """The model of the file that ``data_dir/own.json`` names, with its mode in ``data_dir``."""
     from dataclasses import replace
 
     facts = read_json(Path(data_dir, f"{NAME}.json"))
@@ -130,9 +120,6 @@ def load(data_dir: str | Path) -> "Model":
 def in_coordinates(model: "Model") -> "Model":
     """``model`` in the coordinates of its Laplace approximation, in which one grid of step sizes fits it, as those of
     `sgtune.tune`.
-
-    Raises:
-        InputError: it has no proper mode (`sgtune.mode.coordinates.laplace_preconditioner`).
     """
     from dataclasses import replace
 
@@ -156,12 +143,7 @@ def in_coordinates(model: "Model") -> "Model":
 
 
 def read_model(file: str) -> tuple["Model", list[Path]]:
-    """The model of ``file``, called `NAME`, and the files that it declares.
-
-    Raises:
-        InputError: the file cannot be imported, declares what is no list of files, has no function ``model``, or this
-            fails or returns something else than a `sgtune.Model` of its own parameters.
-    """
+    """The model of ``file``, called `NAME`, and the files that it declares."""
     from dataclasses import replace
 
     from sgtune.model import Model

@@ -73,11 +73,7 @@ def simulate(n_ratings: int, seed: int = 0) -> np.ndarray:
 
 
 def write(path_json: str | Path, ratings: np.ndarray, **facts: object) -> None:
-    """Write split u1 of ``ratings`` (from `read_ratings` or `simulate`) as `DATA`.
-
-    Raises:
-        DataError: a part has no ratings.
-    """
+    """Write split u1 of ``ratings`` (from `read_ratings` or `simulate`) as `DATA`."""
     n_users, n_items = (int(ratings[:, column].max()) for column in (0, 1))
     train, test = ((part[:, :3] - [1, 1, 0]).astype(np.int32) for part in split_u1(ratings))
     DATA.write(path_json, {"train": train, "test": test}, n_users=n_users, n_items=n_items, **facts)

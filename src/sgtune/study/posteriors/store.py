@@ -51,9 +51,6 @@ class StoredSet:
         """``arrays`` as ``{array}.npy`` in the folder of the name of ``path_json``, and ``path_json`` last.
 
         ``facts`` say how they were made; the lengths that shapes name are added to them.
-
-        Raises:
-            DataError: an array is of another dtype or shape, or holds values that are not finite.
         """
         path = Path(path_json)
         lengths = self._lengths(path, arrays)
@@ -75,10 +72,6 @@ class StoredSet:
         """The arrays, mapped into memory and read-only, the facts, and the ``checksum`` of the training arrays.
 
         Only the ``.json`` and the first bytes of each file are read; `verify` reads them all.
-
-        Raises:
-            DataError: the ``.json`` is missing or lacks an entry, its arrays do not match ``shapes``, or a file is
-                missing or has another size, dtype or shape. The line says how to make it again.
         """
         path = Path(path_json)
         with reading(path, self.made_by) as facts:
@@ -103,11 +96,7 @@ class StoredSet:
 
 @contextmanager
 def reading(path: Path, made_by: str, *, delete: str = "") -> Iterator[dict]:
-    """The contents of the ``.json`` of a set; of a fault in the block a line that says how to make the set again.
-
-    Raises:
-        DataError: the file is missing or damaged, the block looks for an entry that it does not have, or raises one.
-    """
+    """The contents of the ``.json`` of a set; of a fault in the block a line that says how to make the set again."""
     if not path.is_file():
         raise DataError(f"{path}: the file is missing; {made_by} makes it")
     # Snakemake knows a set by its .json, and would not look for one array of it.
@@ -124,9 +113,6 @@ def load_stored(data: StoredSet, path_json: Path, from_arrays: "Callable[..., Mo
     """The model ``from_arrays(inputs, labels, **options)`` of the set ``path_json``; its MAP is kept in its folder.
 
     Test rows, whose arrays are called as those for training, stay on the disk until they are used.
-
-    Raises:
-        DataError: as of `StoredSet.read`.
     """
     arrays = data.read(path_json)
     inputs, targets = (name.replace("train", "test") for name in data.training)

@@ -266,9 +266,8 @@ class FreshRuns:
         return all(arm is not None and self.losses[:, arm].max() < self.cap for arm in arms)
 
     def is_lower_bound(self, arms: Sequence[int | None]) -> bool:
-        """Whether a finite run of ``arms`` is at the cap."""
-        at_cap = (self.losses >= self.cap) & ~self.diverged
-        return any(at_cap[:, arm].any() for arm in arms if arm is not None)
+        """Whether a run of ``arms`` is at the cap, or diverged, which counts as the cap; or there was no arm."""
+        return any(arm is None or (self.losses[:, arm] >= self.cap).any() for arm in arms)
 
     def counts(self, arms: Sequence[int | None]) -> dict[str, int]:
         """How many runs of ``arms`` stayed finite, and of how many; an arm that is None has none that did."""

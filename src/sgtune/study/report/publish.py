@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from math import hypot, isnan
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 from sgtune.study.pipeline.provenance import SUMS
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.table import FIELDS, Caption, markdown_tables, read_frame, to_markdown
-from sgtune.support.errors import DataError
+from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
 MAIN_RUN = "paper"
@@ -78,9 +79,6 @@ def sums_of_run(run: Path, without: Iterable[str] = ()) -> dict[str, str]:
 def verify(run: Path, studies: Iterable[str]) -> list[str]:
     """A line for each file of a finished run that is not as the manifests of its ``studies`` have it: one that is
     foreign (it stands beside their files, and none of them has it), changed or missing.
-
-    Raises:
-        DataError: the run has no manifest.
     """
     known: dict[str, str] = {}
     for study in studies:
@@ -104,9 +102,6 @@ def compare(run: Path, published: Path) -> list[str]:
     """A line for each cell of the tables below ``run`` that differs from the ``published`` one, and one with how many
     agree: their values by three standard errors of their difference, which the spread of the replicates gives. A cell
     of one replicate, or without a number, is not judged.
-
-    Raises:
-        DataError: they have no table in common.
     """
     lines, agree, judged, shown, alone = [], 0, 0, 0, 0
     tables = [
@@ -146,11 +141,15 @@ def _number(cell: Mapping, side: str) -> tuple[float, float]:
 def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[str, Caption]) -> None:
     """Replace ``destination`` by the files that a run's ``manifest`` names (those that are `COPIED`), a manifest of
     these with the sources of each table, and a page that shows them; and list it in the index beside it.
-
-    Raises:
-        DataError: a file is missing or differs from the manifest, or the files were not made from one commit.
     """
     held = read_json(manifest)
+    with suppress(DataError):
+        other = read_json(destination / manifest.name)["run"]
+        if other != held["run"]:
+            raise InputError(
+                f"published_as: {destination.name!r} is not allowed for the run {held['run']!r}; {destination} has the "
+                f"run {other!r}: give another name, or delete that first"
+            )
     sources: dict[str, dict] = {}
     commits: set[str] = set()
     for name, checksum in held["files"].items():
@@ -175,9 +174,14 @@ def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[s
     kept = {name: value for name, value in held.items() if name != "results"}
     write_json(staging / manifest.name, kept | {"files": files, "sources": sources})
     (staging / INDEX).write_text(page_of(staging, study, captions), encoding="utf-8")
-    shutil.rmtree(destination, ignore_errors=True)
     destination.parent.mkdir(parents=True, exist_ok=True)
+    # A kill leaves the old folder or the new one.
+    old = destination.with_name(f".old-{destination.name}")
+    shutil.rmtree(old, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        destination.rename(old)
     staging.rename(destination)
+    shutil.rmtree(old, ignore_errors=True)
     write_index(destination.parent)
 
 
@@ -220,15 +224,12 @@ def write_index(published: Path) -> None:
         n_tables, n_figures = (sum(path.startswith(form) for path in files) for form in ("tables", "figures"))
         counts = f"Tables: {n_tables}, figures: {n_figures}."
         lines.append(f"* [{name}]({name}/{INDEX}): {origin_of(manifest.parent)} {counts}")
-    (published / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with atomic_write(published / INDEX) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def show_results(readme: Path, published: Path) -> None:
-    """Put the main results of the main study, ``published``, between the two comments in ``readme``.
-
-    Raises:
-        DataError: the comments are not there.
-    """
+    """Put the main results of the main study, ``published``, between the two comments in ``readme``."""
     text = readme.read_text(encoding="utf-8")
     before, begin, rest = text.partition(MARKS[0])
     _, end, after = rest.partition(MARKS[1])

@@ -101,11 +101,7 @@ def records_of(records: Records, about: Artifact) -> Records:
 
 
 def required(records: Records, kind: str) -> list[dict]:
-    """The records of a kind.
-
-    Raises:
-        DataError: there is none.
-    """
+    """The records of a kind."""
     if not records.get(kind):
         raise DataError(f"no {kind} records; it needs at least one")
     return records[kind]

@@ -37,7 +37,7 @@ STUDY = Study(
             stub={"model": "Posterior"},
         ),
         "preconditioned": Artifact(
-            ("preconditioned",),
+            ("preconditioned", "reference"),
             title="The paper's posteriors with and without a preconditioner",
             needs=("preconditioned",),
             rows=("metric", "detail"),

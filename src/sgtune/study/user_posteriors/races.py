@@ -98,10 +98,8 @@ class Truth(NamedTuple):
 
 
 def race_case(task: Task, truth: Truth, section: Mapping) -> dict:
-    """The choices of every tuner in all its coordinates, each judged by a fresh chain; and the best arm.
-
-    Args:
-        section: the configuration's section ``posteriors``.
+    """The choices of every tuner in all its coordinates, each judged by a fresh chain; and the best arm. By
+    section ``posteriors``.
 
     Returns:
         ``runs``: of each tuner, coordinates and replicate the errors (`Truth.errors`), the ``arm``, the data terms
@@ -225,10 +223,7 @@ def _by_shape(model: Model, sampler: str, horizon: float, curvature: float) -> l
 
 def compare_preconditioned(task: Task, samplers: Sequence[str], settings: Mapping) -> dict:
     """Each of ``samplers`` tuned by mamba with and without the Laplace coordinates, at equal seconds of its race and of
-    its run, by costs measured in these coordinates. Timed.
-
-    Args:
-        settings: `sgtune.study.config.sections.model_settings` of the model.
+    its run, by costs measured in these coordinates. Timed. ``settings`` are those of the model.
 
     Returns:
         ``runs``: of each sampler, coordinates and replicate the ``arm``, the ``losses`` by which the model's arms are

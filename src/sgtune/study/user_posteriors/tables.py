@@ -6,6 +6,7 @@ from math import exp, hypot, log
 from operator import attrgetter, itemgetter
 from statistics import fmean
 
+from sgtune.study.mamba.reference import doubted
 from sgtune.study.report.means import SOURCES, mark_best, metric_of
 from sgtune.study.report.records import Records, finite, grouped, mean_of, required
 from sgtune.study.report.table import Cell
@@ -76,7 +77,7 @@ def _errors(record: Mapping) -> Iterator[Cell]:
         "xi_white_x100": [100 * run["xi_white"] for run in stable],
         "mean_error_sds": [run["mean_error"] for run in stable],
         "largest_mean_error_sds": [run["largest_mean_error"] for run in stable],
-        "spent_x1e-6": [run["spent"] / 1e6 for run in runs],
+        "spent_x1e-6": [run["spent"] / 1e6 for run in runs if not run["refused"]],
     }
     for metric, values in columns.items():
         value, se = mean_of(values)
@@ -87,8 +88,9 @@ def _errors(record: Mapping) -> Iterator[Cell]:
 
 
 def preconditioned(records: Records) -> list[Cell]:
-    """Of every model and loss: the mean over the tuning runs, with and without."""
-    cells = []
+    """Of every model and loss: the mean over the tuning runs, with and without. Nothing is the best by a distance from
+    quantities whose reference is not trusted."""
+    cells, doubts = [], doubted(records)
     for record in required(records, "preconditioned"):
         groups = grouped(record["runs"], itemgetter("sampler", "coordinates"))
         losses = dict.fromkeys(key for run in record["runs"] for key in run["losses"])
@@ -100,4 +102,5 @@ def preconditioned(records: Records) -> list[Cell]:
                 fields = {"finite": len(kept), "replicates": len(runs), "missing": UNSTABLE}
                 about = record["model"], sampler, "mamba", metric
                 cells.append(Cell(*about, value, se=se, detail=coordinates, **fields))
-    return mark_best(cells, among="detail")
+    marked = mark_best(cells, among="detail")
+    return [replace(cell, best=cell.best and (cell.model, cell.metric) not in doubts) for cell in marked]
