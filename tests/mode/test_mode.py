@@ -144,8 +144,12 @@ def test_a_saved_map_of_another_posterior_is_found_again(tmp_path, caplog, funct
 
 def test_a_saved_map_of_another_budget_is_found_again(tmp_path, caplog):
     model, _, _ = gaussian_model(data_dir=tmp_path)
-    map_result(model, tolerance=0.01)
-    for budget, is_found_again in (({"tolerance": 0.01}, False), ({}, False), ({"tolerance": 0.02}, True)):
+    map_result(model)
+    for budget, is_found_again in (
+        ({}, False),
+        ({"tolerance": find.TOLERANCE, "epochs": find.EPOCHS}, False),
+        ({"max_steps": 7}, True),
+    ):
         caplog.clear()
         map_result(replace(model, found=Found()), **budget)
         assert ("found with another budget" in caplog.text) == is_found_again

@@ -73,6 +73,7 @@ def precondition(model: Model, preconditioner: Preconditioner | None) -> Model:
         kept.clear()
         d = model.dimension
         ones = np.ones(d) if preconditioner.factor.ndim == 1 else np.eye(d)
+        ones.setflags(write=False)
         kept[preconditioner] = replace(
             model,
             data_dir=None,

@@ -97,7 +97,9 @@ def _one_sd_away(model: Model, mode: Float[np.ndarray, " D"], scale: np.ndarray)
 
 def _scale(model: Model, position: PyTree) -> np.ndarray:
     if model.dimension > LARGE_DIMENSION:
-        return 1 / np.sqrt(hutchinson_diagonal(model, position))
+        scale = 1 / np.sqrt(hutchinson_diagonal(model, position))
+        scale.setflags(write=False)
+        return scale
     try:
         return _factor(model, position)
     except np.linalg.LinAlgError:

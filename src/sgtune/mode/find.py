@@ -435,7 +435,8 @@ def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
     It is computed again if the data have changed (by ``model.checksum``), or the functions of the model have: their
     values at the mode, of the log prior and the first 256 rows' log-likelihoods, are compared. Each further start is
     searched from once in a process; if one finds a better mode, that is the MAP from then on. ``budget``: ``epochs``,
-    ``tolerance`` and ``max_steps`` of `find_map`; a mode that is known to be saved with another one is found again.
+    ``tolerance`` and ``max_steps`` of `find_map`; if any is given, a mode that another process has saved with another
+    budget, from the first start, is found again.
     """
     found = model.found
     if found.mode is None:
@@ -463,11 +464,9 @@ def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
 def _kept_or_found(model: Model, budget: dict) -> tuple[MapResult, int]:
     """The mode, and the start from which it was found."""
     kept = read_kept(model, "map")
-    if (
-        budget
-        and kept is not None
-        and kept.get("budget", np.array(_written(budget))).item() != _written(budget)
-    ):
+    # The mode of a further start is better than that of the first, by whatever budget.
+    is_first = kept is not None and "budget" in kept and kept.get("start", 0) == 0
+    if budget and is_first and kept["budget"].item() != _written(budget):
         logger.warning("MAP of %s: the saved one was found with another budget; found again", model.name)
         kept = None
     if kept is not None and not kept.keys() >= {*MapResult._fields, "first_rows"}:
@@ -484,13 +483,14 @@ def _kept_or_found(model: Model, budget: dict) -> tuple[MapResult, int]:
 
 
 def _written(budget: dict) -> str:
-    return json.dumps(budget, sort_keys=True)
+    whole = {"epochs": EPOCHS, "tolerance": TOLERANCE, "max_steps": MAX_STEPS} | budget
+    return json.dumps({name: float(number) for name, number in whole.items()}, sort_keys=True)
 
 
 def _keep_mode(model: Model, result: MapResult, start: int, budget: dict) -> None:
     if model.data_dir is not None:
         arrays = {**result._asdict(), "position": flatten(result.position), "start": start}
-        arrays |= {"budget": _written(budget)} if budget else {}
+        arrays["budget"] = _written(budget)
         keep(model, "map", **arrays, first_rows=value_of_first_rows(model, result.position))
 
 

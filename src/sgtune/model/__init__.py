@@ -126,6 +126,10 @@ class Model:
         if of is None:
             self.found.of = own
         elif any(one is not other for one, other in zip(of, own, strict=True)):
+            if self.preconditioner is not None:
+                raise InputError(
+                    f"model: {self.name!r} is in coordinates of its posterior; replace its original"
+                )
             object.__setattr__(self, "found", Found(of=own))
         else:
             kept = {name: dict(getattr(self.found, name)) for name in ("searches", "at_mode")}

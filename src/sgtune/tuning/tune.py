@@ -63,6 +63,9 @@ SAVED = (
 )
 """What a file of a result has as it is."""
 
+SAME_CHAIN = {"seed", "replicate", "chains", "n_starts", "kept_draws", "cost"}
+"""Options of `sgtune.sample` that leave the arm, its coordinates and the posterior as they are."""
+
 RUN_COLUMNS = ("steps", "samples", "points", "discrepancy", "pruned", "reason", "race")
 
 
@@ -151,7 +154,7 @@ class TuningResult:
         whole = {**self.best, "budget": horizon if budget is None else budget, **options}
         run = sample(model, self.sampler, **whole)
         # A forecast is one of the planned length, of the chosen arm and its posterior.
-        is_planned = budget in (None, horizon) and not options.keys() & {*self.best, "inverse_temperature"}
+        is_planned = budget in (None, horizon) and options.keys() <= SAME_CHAIN
         forecast = self.forecast if is_planned else None
         if isinstance(run, Chains):
             chains = tuple(replace(chain, forecast=forecast) for chain in run)

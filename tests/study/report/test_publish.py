@@ -106,7 +106,7 @@ def test_a_run_does_not_replace_another_one(tmp_path):
     manifest = run_of(tmp_path / "run")
     write_json(manifest, read_json(manifest) | {"run": "another"})
     with pytest.raises(
-        InputError, match=r"^published_as: .* not allowed for the run 'another'.*has the run 'mine'"
+        InputError, match=r"^run: 'another' is not allowed to replace 'mine' in .*delete that first"
     ):
         publish(manifest, folder, MAMBA, CAPTIONS)
     assert (folder / "manifest.json").read_text() == kept

@@ -120,12 +120,9 @@ class Results:
         self.samplers = list(dict.fromkeys(sampler for sampler, _ in self.evaluation))
 
     def difference(self, sampler: str, above: str, below: str, key: str, comparisons: int = 1) -> Interval:
-        """Of the means of two tuners. Where both have made the same choices their runs are the same."""
-        runs, own = self.runs(above, below), [self.by_tuning(sampler, tuner, key) for tuner in (above, below)]
-        tables = [self.evaluation[sampler, tuner]["table"] for tuner in (above, below)]
-        if tables[0] == tables[1] and np.isfinite(own[0]).all():
-            return Interval(0.0, 0.0, 0.0, runs)
-        return difference(*own, runs, comparisons)
+        """Of the means of two tuners."""
+        own = [self.by_tuning(sampler, tuner, key) for tuner in (above, below)]
+        return difference(*own, self.runs(above, below), comparisons)
 
     def runs(self, *tuners: str) -> float:
         """The fewest tuning runs of these tuners, of those whose choice differs between them."""
@@ -184,9 +181,11 @@ def batches_of_a_hundredth(results: Results) -> Interval:
         [arm is not None and round(100 * arm["batch_size"] / one["n_data"], 1) == 1 for arm in one["arms"]]
         for one in chosen
     ]
-    numbers, n = np.sum(hits, axis=0), len(hits[0])
-    variance = max(numbers.var(ddof=1), 1 / n) / n if n > 1 else np.inf
-    found = _around(numbers.mean(), [(variance, max(n - 1, 1))], results.runs("mamba-ksd"))
+    n = min(map(len, hits))
+    numbers, runs = np.sum([own[:n] for own in hits], axis=0), results.runs("mamba-ksd")
+    if n < 2:
+        return Interval(0, float(numbers.mean()), len(chosen), runs, len(chosen))
+    found = _around(numbers.mean(), [(max(numbers.var(ddof=1), 1 / n) / n, n - 1)], runs)
     return found._replace(low=max(found.low, 0), high=min(found.high, len(chosen)), of=len(chosen))
 
 
@@ -220,8 +219,8 @@ def _factor(interval: Interval) -> Interval:
 
 def ratio_of_ksd(results: Results) -> Interval:
     """The larger of grid-KSD's KSD and MAMBA-KSD's over the smaller, roots of mean squares: the largest over samplers.
-    The logarithm of a mean m with the standard error e has, to first order, the error e / m. Where one mean is more
-    than two standard errors above zero and the other is not, only a lower end is known; where neither is, nothing."""
+    The logarithm of a mean m with the standard error e has, to first order, the error e / m. Where one mean is not more
+    than two standard errors above zero, only a lower end is known; samplers where neither is do not count."""
     tuners = ("grid-ksd", "mamba-ksd")
     runs, nothing = results.runs(*tuners), Interval(0.0, np.nan, np.inf, results.runs(*tuners))
 
@@ -230,11 +229,13 @@ def ratio_of_ksd(results: Results) -> Interval:
         if not all(np.isfinite(one).all() and len(one) > 1 for one in own):
             return nothing
         (less, noise), (more, error) = sorted((one.mean(), stats.sem(one)) for one in own)
-        if more <= 2 * error:
+        if less <= 2 * noise and more <= 2 * error:
             return None
-        if less <= 2 * noise:
-            low = max(0.0, np.log((more - 2 * error) / (max(less, 0.0) + 2 * noise)) / 2)
-            return Interval(low, low, np.inf, runs)
+        if less <= 2 * noise or more <= 2 * error:
+            ends = [stats.t.ppf(1 - 0.025 / comparisons, len(one) - 1) for one in own]
+            least, most = more - max(ends) * error, max(less, 0.0) + max(ends) * noise
+            low = 0.0 if least <= most else np.log(least / most) / 2 if most else np.inf
+            return Interval(low, np.log(more / less) / 2 if less > 0 else np.inf, np.inf, runs)
         parts = [((stats.sem(one) / one.mean() / 2) ** 2, len(one) - 1) for one in own]
         return _size(_around(np.log(more / less) / 2, parts, runs, comparisons))
 

@@ -127,7 +127,8 @@ def headline(records: Records) -> list[Cell]:
         losses = judged_by(own[0])
         # The main loss if none has an oracle.
         for metric in [one for one in losses if SOURCES[one][0] in own[0]["oracles"]] or losses[:1]:
-            of_loss, tuners = list(_means(own, doubts, metric)), {one["tuner"] for one in own[0]["chosen"]}
+            of_loss = list(_means(own, doubts, metric))
+            tuners = {one["tuner"] for record in own for one in record["chosen"]}
             of_tuners = [cell for cell in of_loss if cell.tuner in tuners]
             cells += mark_best(of_tuners) if _can_be_marked(own) else of_tuners
             cells += [cell for cell in of_loss if cell.tuner not in tuners]

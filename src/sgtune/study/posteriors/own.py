@@ -13,7 +13,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -66,8 +65,8 @@ def facts_of(file: str) -> dict:
         what = "no Python file" if path.is_file() else "no file"
         raise _refused(file, f"there is {what} of this name; it must be a .py file that defines model()")
     # Other versions may draw other numbers from one seed, or have other data.
-    versions = "-".join(sorted(f"{found.name}-{found.version}" for found in distributions()))
-    kept = FACTS / f"{file_sha256(path)}-{crc32(versions.encode()):08x}.json"
+    packages = {found.name for folder in sys.path for found in Path(folder).glob("*.dist-info")}
+    kept = FACTS / f"{file_sha256(path)}-{crc32(' '.join(sorted(packages)).encode()):08x}.json"
     with contextlib.suppress(DataError, KeyError, OSError):
         facts = read_json(kept)
         if Path(next(iter(facts["files"]))) == path and changed(facts["files"]) is None:

@@ -147,8 +147,8 @@ def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[s
         other = read_json(destination / manifest.name)["run"]
         if other != held["run"]:
             raise InputError(
-                f"published_as: {destination.name!r} is not allowed for the run {held['run']!r}; {destination} has the "
-                f"run {other!r}: give another name, or delete that first"
+                f"run: {held['run']!r} is not allowed to replace {other!r} in {destination}; delete that first, or give "
+                "the main study another folder by published_as"
             )
     sources: dict[str, dict] = {}
     commits: set[str] = set()
@@ -175,7 +175,7 @@ def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[s
     write_json(staging / manifest.name, kept | {"files": files, "sources": sources})
     (staging / INDEX).write_text(page_of(staging, study, captions), encoding="utf-8")
     destination.parent.mkdir(parents=True, exist_ok=True)
-    # A kill leaves the old folder or the new one.
+    # After a kill between the two renames the old folder is still there, under the other name.
     old = destination.with_name(f".old-{destination.name}")
     shutil.rmtree(old, ignore_errors=True)
     with suppress(FileNotFoundError):
