@@ -147,8 +147,8 @@ def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[s
         other = read_json(destination / manifest.name)["run"]
         if other != held["run"]:
             raise InputError(
-                f"run: {held['run']!r} is not allowed to replace {other!r} in {destination}; delete that first, or give "
-                "the main study another folder by published_as"
+                f"run: {held['run']!r} is not allowed to replace {other!r} in {destination}; delete that first, or "
+                "give the main study another folder by published_as"
             )
     sources: dict[str, dict] = {}
     commits: set[str] = set()
