@@ -58,6 +58,7 @@ BAD_SAMPLES = [
     ({**SGLD, "position": np.zeros(3, np.float32)}, "position", "(3,)", "(10,)"),
     ({**SGLD, "sampler": "sgld-cv", "centre": np.zeros(3, np.float32)}, "centre", "(3,)", "(10,)"),
     ({**SGLD, "cost": {}}, "cost", "{}", "a CostTable"),
+    ({**SGLD, "position": np.full(10, np.nan)}, "position", "not finite"),
     ({**SGLD, "chains": 0}, "chains", "0", ">= 1"),
     ({**SGLD, "chains": 2, "n_starts": 0}, "n_starts", "0", ">= 1"),
     ({**SGLD, "chains": 2, "position": np.zeros((3, 10))}, "position", "(3, 10)", "(10,)", "(2, 10)"),

@@ -149,12 +149,21 @@ def test_a_kept_diagonal_is_of_its_position_probes_and_seed():
         np.testing.assert_array_equal(found, fresh)
 
 
-def test_what_was_found_for_a_model_is_not_that_of_one_with_another_posterior():
+def test_what_was_found_for_a_model_is_not_that_of_one_with_another_posterior(tmp_path):
     model, _exact, covariance = gaussian_model()
     curvature.laplace_scale(model)
     narrow = replace(model, log_prior=lambda position: 100 * standard_normal(position))
     assert np.abs(flatten(map_position(narrow)) - flatten(map_position(model))).max() > 0.1
     assert curvature.laplace_sd(narrow).max() < 0.5 * np.sqrt(np.diag(covariance)).max()
+    # A file of the mode is that of its data, also where they differ behind the rows that it looks at.
+    model, _, _ = gaussian_model(n_rows=1_000, data_dir=tmp_path)
+    map_position(model)
+    targets = model.data["targets"].at[500:].add(1.0)
+    moved = replace(model, data=model.data | {"targets": targets})
+    assert moved.checksum != model.checksum
+    expected = map_position(replace(moved, data_dir=None, found=Found()))
+    np.testing.assert_allclose(flatten(map_position(moved)), flatten(expected), rtol=1e-4)
+    assert np.abs(flatten(expected) - flatten(map_position(model))).max() > 0.1
     # Another attribute leaves the posterior as it is; models that were made from the first one have the old attribute.
     temper(model, 7.0)
     alone = replace(model, max_lockstep=1)

@@ -263,6 +263,8 @@ def test_chains_are_checked_saved_and_plotted_together(tmp_path, preconditioner)
     diagnosis = run.check()
     assert diagnosis.n_draws == 180
     assert run[1:].check().n_draws == 120
+    assert run[1:].cost["chains"]["data_terms"] == run.cost["chains"]["data_terms"] * 2 / 3
+    assert run[3:] == ()
     np.testing.assert_array_equal(run[1:].draws, run.draws[1:])
     assert [run.index(chain) for chain in run] == [0, 1, 2]
     assert run[0] not in loaded

@@ -77,6 +77,8 @@ def test_numbers_in_place_of_the_chosen_ones_have_no_forecast(run):
     for other in ({"step_size": 0.02}, {"inverse_temperature": 10.0}, {"preconditioner": "laplace"}):
         assert tuned.sample(**other, **few).forecast is None
     assert tuned.sample(step_size=0.02, **few).arm.step_size == 0.02
+    same = {"seed": 3, "centre": None, "inverse_temperature": None}
+    assert tuned.sample(**same, **few).forecast == tuned.forecast
 
 
 def test_the_check_may_be_left_out():

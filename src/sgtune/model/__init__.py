@@ -119,10 +119,8 @@ class Model:
 
     def __post_init__(self):
         """`dataclasses.replace` hands ``found`` on: what it has of another posterior, and all models in it, go."""
-        own, of = (
-            (self.log_prior, self.log_likelihood, self.data, self.init, self.preconditioner),
-            self.found.of,
-        )
+        own = (self.log_prior, self.log_likelihood, self.data, self.init, self.preconditioner, self.checksum)
+        of = self.found.of
         if of is None:
             self.found.of = own
         elif any(one is not other for one, other in zip(of, own, strict=True)):
@@ -130,7 +128,10 @@ class Model:
                 raise InputError(
                     f"model: {self.name!r} is in coordinates of its posterior; replace its original"
                 )
-            object.__setattr__(self, "found", Found(of=own))
+            if of[2] is not self.data and of[-1] is self.checksum:
+                # Files of the mode are known by it.
+                object.__setattr__(self, "checksum", _checksum_of(self.data))
+            object.__setattr__(self, "found", Found(of=(*own[:-1], self.checksum)))
         else:
             kept = {name: dict(getattr(self.found, name)) for name in ("searches", "at_mode")}
             found = replace(self.found, **kept, held_out={}, tempered={}, preconditioned={})
@@ -352,6 +353,13 @@ def from_log_densities(
         init=init,
         **options,
     )
+
+
+def _checksum_of(data: PyTree) -> str:
+    """Of rows in memory; of others none is known, and no file is of them."""
+    if isinstance(data, StoredRows):
+        return ""
+    return _checksum((leaf.dtype, leaf.shape, [np.asarray(leaf)]) for leaf in jax.tree.leaves(data))
 
 
 def _checksum(columns: Iterable[tuple[np.dtype, tuple, Iterable[np.ndarray]]]) -> str:

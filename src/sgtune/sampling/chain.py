@@ -232,8 +232,8 @@ def _is_other(chain: Chain) -> np.ndarray:
 class Chains(Sequence[Chain]):
     """Chains of one arm that ran in one program: the result of `sample` with ``chains``, a sequence of `Chain`.
 
-    All have as many draws. Each has its own minibatches and noise. A slice is of the same run, without its check. Draws
-    of the chains may be views of one array.
+    All have as many draws. Each has its own minibatches and noise. A slice is of the same run, without its check and
+    modes, with its share of the seconds; an empty one is (). Draws of the chains may be views of one array.
 
     Attributes:
         chains: the chains; a chain that diverged is among them.
@@ -259,9 +259,16 @@ class Chains(Sequence[Chain]):
         return len(self.chains)
 
     def __getitem__(self, number):
-        if isinstance(number, slice):
-            return replace(self, chains=self.chains[number], diagnosis=None, check_cost=None)
-        return self.chains[number]
+        chosen = self.chains[number]
+        if not isinstance(number, slice):
+            return chosen
+        # Lines about chains have their numbers.
+        others = {"warnings": _lines(chosen), "modes": None, "diagnosis": None, "check_cost": None}
+        return (
+            replace(self, chains=chosen, seconds=self.seconds * len(chosen) / len(self), **others)
+            if chosen
+            else ()
+        )
 
     @property
     def draws(self) -> np.ndarray:
@@ -440,9 +447,9 @@ def sample(
         chains: how many chains to run, with minibatches and noise of their own; None: one, as a `Chain`. A chain that
             diverges is named in a warning; it is not replaced.
         n_starts: starts of the search for the MAP (`sgtune.mode.find.find_map`), each at the cost of one. None: one, or
-            ``chains``, but none for a `Preconditioner`, which has a centre. Of several modes the MAP is the best; each
-            of ``chains`` starts about the mode that its own search found, and control variates are centred there, at
-            ``centre`` if that is given.
+            ``chains``, but none for a `Preconditioner`, which has a centre. They do not depend on ``seed``. Of several
+            modes the MAP is the best; each of ``chains`` starts about the mode that its own search found, and control
+            variates are centred there, at ``centre`` if that is given.
         hyperparameters: the sampler's other hyperparameters, such as ``friction``. The chain's noise does not depend on
             them: chains that differ only in them use the same random numbers.
 
@@ -468,6 +475,9 @@ def sample(
     if inverse_temperature is not None:
         model = temper(model, inverse_temperature)
     given = model
+    for name, tree in (("position", position), ("centre", centre)):
+        if not all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(tree)):
+            raise InputError(f"{name}: holds numbers that are not finite; all must be")
     if centre is not None:
         centre = check_position("centre", given, centre)
     at = None if centre is None else flatten(centre)

@@ -124,7 +124,7 @@ class Diagnosis:
         )
         lines = [
             f"Diagnosis({self.n_draws:,} draws of {len(self.table):,} parameters, {self.n_scored:,} scored; error of "
-            f"sds {self.sd_error:.2g}{expected}{accepted})",
+            f"sds {f'{self.sd_error:.2g}' if self.sd_error else 'below its noise'}{expected}{accepted})",
             *(f"  {line}" for line in self.warnings or ["nothing found"]),
         ]
         return "\n".join(lines)

@@ -64,7 +64,7 @@ SAVED = (
 """What a file of a result has as it is."""
 
 SAME_CHAIN = {"seed", "replicate", "chains", "n_starts", "kept_draws", "cost"}
-"""Options of `sgtune.sample` that leave the arm, its coordinates and the posterior as they are."""
+"""Options of `sgtune.sample` that leave the arm, its coordinates, its start and the posterior as they are."""
 
 RUN_COLUMNS = ("steps", "samples", "points", "discrepancy", "pruned", "reason", "race")
 
@@ -130,8 +130,8 @@ class TuningResult:
                 more. A check that fails leaves a line, and the run as it is.
             options: others of `sgtune.sample`, such as ``seed`` and ``chains``, or ``cost=result.cost``, without which
                 a budget in seconds is by the clock. Where the tuner has searched for the mode, ``n_starts`` is the
-                number of chains unless given. Numbers in place of the chosen ones, or another posterior, leave the
-                forecast out.
+                number of chains unless given. Numbers in place of the chosen ones, other costs, another start or
+                another posterior leave the forecast out, which is of all draws: few kept ones know less.
 
         Returns:
             The chain; with ``chains`` a `sgtune.Chains`, whose ``tuning`` is this result.
@@ -154,7 +154,8 @@ class TuningResult:
         whole = {**self.best, "budget": horizon if budget is None else budget, **options}
         run = sample(model, self.sampler, **whole)
         # A forecast is one of the planned length, of the chosen arm and its posterior.
-        is_planned = budget in (None, horizon) and options.keys() <= SAME_CHAIN
+        others = {name for name, option in options.items() if option is not None} - SAME_CHAIN
+        is_planned = budget in (None, horizon) and not others and options.get("cost") in (None, self.cost)
         forecast = self.forecast if is_planned else None
         if isinstance(run, Chains):
             chains = tuple(replace(chain, forecast=forecast) for chain in run)
