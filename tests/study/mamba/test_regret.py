@@ -8,23 +8,16 @@ from artifact_records import make, reference_records
 
 from sgtune.study.mamba.regret import after, regret_cells
 from sgtune.study.report.labels import COMPARED_ARMS
-from sgtune.study.report.means import best_of, chosen_losses, over_loss, ratio
+from sgtune.study.report.means import best_of, chosen_losses, ratio
 from sgtune.study.report.table import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED
 
 # Two fresh replicates (rows) of three arms.
 LOSSES = np.array([[2.0, 1.0, 4.0], [4.0, 1.0, 8.0]])
 
 
-def test_ratios_by_hand():
-    assert best_of(LOSSES, [0, 1, 2]) == 1
+def test_the_best_is_a_finalist_one_replicate_has_no_error_and_no_arm_counts_as_the_cap_of_the_loss():
     assert best_of(LOSSES, [2, 0]) == 0
-    # Two tuning runs chose the arms 0 and 2, with means 3 and 6: their sd / √2 is 1.5, independent of the replicates'
-    # (6 and 3 without the one or the other, so 1.5 too).
-    above = chosen_losses(LOSSES, [0, 2], "xi_white")
-    assert ratio(above, LOSSES[:, [1]]) == pytest.approx((4.5, math.hypot(1.5, 1.5)))
-    assert over_loss(6.0, LOSSES[:, [0]]) == pytest.approx((2.0, math.sqrt(0.5 * (0.75**2 + 0.75**2))))
     assert ratio(LOSSES[:1, [0]], LOSSES[:1, [1]]) == (2.0, None)
-    # A tuning run without an arm counts as the cap of the loss.
     for loss, cap in (("xi_white", 10.0), ("log_loss", 10.0), ("brier", 2.0)):
         assert chosen_losses(LOSSES, [1, None], loss).tolist() == [[1.0, cap], [1.0, cap]]
 
@@ -93,7 +86,12 @@ def test_a_table_of_regret_by_hand():
     expected |= {(tuner, "over_oracle"): value / 2 for tuner, value in regrets.items() if tuner != "oracle"}
     expected["finalist", "xi_white_x100"] = 100.0
     assert {key: cell.value for key, cell in cells.items()} == pytest.approx(expected)
+    # The sd / √2 of the chosen arms is 1.5, independent of the replicates' (6 and 3 without the one or the other, so
+    # 1.5 too).
     assert cells["mamba-ksd", "regret"].se == pytest.approx(math.hypot(1.5, 1.5))
+    # Of a chain that never moves only the denominator has an error: 1.5 and 3 without the one or the other replicate.
+    frozen = cells_of(oracles={"xi_white": [0]}, frozen={"xi_white": 6.0})["frozen", "over_oracle"]
+    assert (frozen.value, frozen.se) == pytest.approx((2.0, 0.75))
     # All losses are halved in the longer runs, so that ratios stay, but for the frozen chain, which has no run.
     expected |= {
         ("frozen", "regret"): 8.0,
@@ -120,6 +118,7 @@ def test_what_diverged_counts_as_the_cap_and_is_counted():
     cell = cells_of(runs=runs)["mamba-ksd", "regret"]
     # Means 7 and 6 over 1; of the four runs one was lost.
     assert (cell.value, cell.finite, cell.replicates) == (pytest.approx(6.5), 3, 4)
+    assert cell.shown.startswith("≥ 6.50 ± ")
     assert cell.shown.endswith(" (3/4)")
     runs[1] |= {"diverged": [True, True], "losses": {"xi_white": [10.0, 10.0]}}
     cells = cells_of(runs=runs)
@@ -143,11 +142,6 @@ def test_a_finite_run_at_the_cap_makes_a_lower_bound_and_no_denominator():
         assert (cells[name, "over_oracle"].shown, cells[name, "over_oracle"].value) == (AT_CAP, None)
     assert cells["frozen", "regret"].value == 4.0
     assert cells_of(oracles={"xi_white": [1, None]})["heuristic", "over_oracle"].shown == AT_CAP
-    # So does one that diverged, which counts as the cap.
-    runs[0]["diverged"] = [True, False]
-    shown = cells_of(runs=runs)["mamba-ksd", "regret"].shown
-    assert shown.startswith("≥ 6.50 ± ")
-    assert shown.endswith("/4)")
 
 
 def made(name, *records, reference=()):

@@ -4,21 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-import numpy as np
-
 from sgtune.study.adam_mcmc.verdicts import has_left_target, squares_cause
-from sgtune.study.report.means import (
-    SOURCES,
-    FreshRuns,
-    best_of,
-    evaluation_cells,
-    mark_best,
-    metric_of,
-    over_loss,
-    ratio,
-)
+from sgtune.study.report.means import FreshRuns, best_of, evaluation_cells, mark_best, metric_of
 from sgtune.study.report.records import Records, mean_of, required
-from sgtune.study.report.table import AT_CAP, Cell
+from sgtune.study.report.table import Cell
 from sgtune.support.axes import named
 
 
@@ -96,14 +85,8 @@ def _regret_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Cel
             (of_judges if name in chosen else others).append(
                 fresh.over(one, arms, best) if arms else Cell(**one)
             )
-        frozen = about | {"tuner": "frozen"}
-        if fresh.is_known(best):
-            value, se = over_loss(own["frozen"][key], fresh.losses[:, best])
-            others.append(Cell(**frozen, value=value, se=se))
-        else:
-            others.append(Cell(**frozen, missing=AT_CAP))
-        alone = ratio(SOURCES[metric][1] * fresh.losses[:, best], np.ones((len(fresh.losses), 1)))
-        least = fresh.cell(whose | {"tuner": "finalist", "metric": metric}, alone, best)
+        others.append(fresh.frozen(about, own["frozen"][key], best))
+        least = fresh.alone(whose | {"tuner": "finalist"}, best[0])
         others.append(least if record.get("trusted") else replace(least, text=f"{least.shown} *"))
     for name, arms in {**chosen, "oracle": own["oracles"].get(keys[0]), "random": own["random"]}.items():
         rates = [100 * fmean(acceptance[arm]) for arm in arms or () if arm is not None]

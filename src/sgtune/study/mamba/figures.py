@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from sgtune.study.catalogue import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from sgtune.study.mamba.artifacts import JUDGES
 from sgtune.study.mamba.reference import doubted
-from sgtune.study.mamba.regret import after, judged_by, regret_cells, seconds_of
+from sgtune.study.mamba.regret import judged_by, over_oracle
 from sgtune.study.report.labels import COMPARED_ARMS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.report.means import SOURCES, SQUARED
 from sgtune.study.report.records import Records, finite, looks_at_test_set, required
@@ -367,9 +367,7 @@ def regret_dots(records: Records) -> Figure:
     shown = {}
     for model in in_order((record["model"] for record in found), MODELS):
         own = [record for record in found if record["model"] == model]
-        which = (f"{judged_by(own[0])[0]}_over_oracle", after(seconds_of(own)[-1]))
-        found_cells = regret_cells(own, doubts)
-        shown[model] = [cell for cell in found_cells if (cell.metric, cell.detail) == which]
+        shown[model] = over_oracle(own, doubts, judged_by(own[0])[0])
     cells = [cell for own in shown.values() for cell in own]
     samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
     at_test_set = {cell.tuner: cell.at_test_set for cell in cells if cell.tuner not in COMPARED_ARMS}

@@ -5,23 +5,18 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from math import sqrt
 
-import numpy as np
-
 from sgtune.study.mamba.reference import doubted
-from sgtune.study.report.labels import METRICS, MODELS, TUNERS, in_order
+from sgtune.study.report.labels import COMPARED_ARMS, METRICS, MODELS, TUNERS, in_order
 from sgtune.study.report.means import (
-    AT_LEAST,
     FEWEST_REPLICATES,
     SOURCES,
     FreshRuns,
+    at_least,
     best_of,
-    chosen_losses,
     identity,
     is_of_one_choice,
     mark_best,
     metric_of,
-    over_loss,
-    ratio,
 )
 from sgtune.study.report.records import Records, finite, required
 from sgtune.study.report.table import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
@@ -44,7 +39,7 @@ def after(seconds: float) -> str:
 
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     """The cells of one loss after some seconds; for a loss with an oracle also over the oracle's."""
-    key, factor = SOURCES[metric]
+    key = SOURCES[metric][0]
     fresh, oracles = FreshRuns(record, seconds, key), record["oracles"].get(key)
     frozen = finite(record["frozen"].get(key))
     best = best_of(fresh.losses, record["finalists"][key])
@@ -57,17 +52,13 @@ def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
         for name, arms in below.items():
             about = common | identity({**record, **chosen}) | {"metric": name}
             yield fresh.over(about, chosen["arms"], arms)
-    alone = ratio(factor * fresh.losses[:, [best]], np.ones((len(fresh.losses), 1)))
-    yield fresh.cell(common | {"tuner": "finalist", "metric": metric}, alone, [best])
+    yield fresh.alone(common | {"tuner": "finalist"}, best)
     for name, arms in below.items():
         about = common | {"metric": name}
         if record["random"]:
             yield fresh.over(about | {"tuner": "random"}, record["random"], arms, same_tunings=False)
-        if frozen is not None and fresh.is_known(arms):
-            value, se = over_loss(frozen, chosen_losses(fresh.losses, arms, key))
-            yield Cell(**about, tuner="frozen", value=value, se=se)
-        elif frozen is not None:
-            yield Cell(**about, tuner="frozen", missing=AT_CAP)
+        if frozen is not None:
+            yield fresh.frozen(about, frozen, arms)
 
 
 def regret_cells(found: Sequence[dict], doubts: Set[tuple[str, str]] = frozenset()) -> list[Cell]:
@@ -84,30 +75,36 @@ def regret_cells(found: Sequence[dict], doubts: Set[tuple[str, str]] = frozenset
                     nothing = {"value": None, "se": None, "text": None, "missing": NOT_TRUSTED}
                     of_loss = (replace(cell, **nothing) for cell in of_loss)
                 own += of_loss
-        tuners = {chosen["tuner"] for chosen in record["chosen"]}
-        of_tuners = [cell for cell in own if cell.tuner in tuners]
-        cells += mark_best(of_tuners) if _can_be_marked([record]) else of_tuners
-        cells += [cell for cell in own if cell.tuner not in tuners]
+        cells += _marked(own, [record])
     return cells
 
 
-def _can_be_marked(records: Sequence[dict]) -> bool:
-    """Whether a best tuner may be claimed: one tuning run leaves out how much choices vary, and the error of few fresh
-    replicates is itself uncertain."""
-    once = any(is_of_one_choice(chosen) for record in records for chosen in record["chosen"])
-    replicates = max(len(run["diverged"]) for record in records for run in record["runs"])
-    return not once and replicates >= FEWEST_REPLICATES
+def over_oracle(found: Sequence[dict], doubts: Set[tuple[str, str]], metric: str) -> list[Cell]:
+    """The `regret_cells` of one loss over the oracle's, after the longest runs."""
+    which = (f"{metric}_over_oracle", after(seconds_of(found)[-1]))
+    return [cell for cell in regret_cells(found, doubts) if (cell.metric, cell.detail) == which]
+
+
+def _marked(cells: Sequence[Cell], found: Sequence[dict]) -> list[Cell]:
+    """The cells of the tuners of ``found``, the best marked where one may be claimed, and then the others. One tuning
+    run leaves out how much choices vary, and the error of few fresh replicates is itself uncertain."""
+    of_tuners = [cell for cell in cells if cell.tuner not in COMPARED_ARMS]
+    others = [cell for cell in cells if cell.tuner in COMPARED_ARMS]
+    once = any(is_of_one_choice(chosen) for record in found for chosen in record["chosen"])
+    replicates = max(len(run["diverged"]) for record in found for run in record["runs"])
+    can_be_marked = not once and replicates >= FEWEST_REPLICATES
+    return [*(mark_best(of_tuners) if can_be_marked else of_tuners), *others]
 
 
 def regret(records: Records) -> list[Cell]:
     """The table of all samplers, seconds and losses. For a model whose reference is not trusted it has only its tuners'
     cells over the oracle's, which say so."""
     found = required(records, "regret")
-    tuners = {chosen["tuner"] for record in found for chosen in record["chosen"]}
     cells = [
         cell
         for cell in regret_cells(found, doubted(records))
-        if cell.missing != NOT_TRUSTED or (cell.metric.endswith("_over_oracle") and cell.tuner in tuners)
+        if cell.missing != NOT_TRUSTED
+        or (cell.metric.endswith("_over_oracle") and cell.tuner not in COMPARED_ARMS)
     ]
     # Metrics and seconds stand in the order in which they come: by the rank of their loss, then by the seconds.
     ranks: dict[str, float] = {}
@@ -127,19 +124,14 @@ def headline(records: Records) -> list[Cell]:
         losses = judged_by(own[0])
         # The main loss if none has an oracle.
         for metric in [one for one in losses if SOURCES[one][0] in own[0]["oracles"]] or losses[:1]:
-            of_loss = list(_means(own, doubts, metric))
-            tuners = {one["tuner"] for record in own for one in record["chosen"]}
-            of_tuners = [cell for cell in of_loss if cell.tuner in tuners]
-            cells += mark_best(of_tuners) if _can_be_marked(own) else of_tuners
-            cells += [cell for cell in of_loss if cell.tuner not in tuners]
+            cells += _marked(list(_means(own, doubts, metric)), own)
     return cells
 
 
 def _means(found: Sequence[dict], doubts: Set[tuple[str, str]], metric: str) -> Iterator[Cell]:
     """Of each tuner the mean over the samplers for which its number is known, after the longest runs; a lower bound
     where one of these is, or all runs of another sampler diverged."""
-    which = (f"{metric}_over_oracle", after(seconds_of(found)[-1]))
-    of_loss = [cell for cell in regret_cells(found, doubts) if (cell.metric, cell.detail) == which]
+    of_loss = over_oracle(found, doubts, metric)
     detail = METRICS[f"{metric}_regret"].label.removesuffix(", regret")
     for tuner in in_order((cell.tuner for cell in of_loss), TUNERS):
         cells = [cell for cell in of_loss if cell.tuner == tuner]
@@ -159,5 +151,5 @@ def _means(found: Sequence[dict], doubts: Set[tuple[str, str]], metric: str) -> 
         mean = Cell(**about, value=value, se=se, finite=len(known), replicates=len(cells))
         is_lost = {DIVERGED, NO_ARM} & {cell.missing for cell in cells if cell.value is None}
         if is_lost or any(cell.text is not None for cell in known):
-            mean = replace(mean, text=f"{AT_LEAST} {replace(mean, se=None).shown}", se=None)
+            mean = at_least(replace(mean, se=None))
         yield mean

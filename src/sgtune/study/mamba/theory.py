@@ -5,15 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, sqrt
 
-import numpy as np
-
-from sgtune.study.catalogue import cap_of
 from sgtune.study.config.sections import model_settings
 from sgtune.study.mamba.comparison import choice_cells
-from sgtune.study.mamba.regret import AT_LEAST
-from sgtune.study.report.means import SOURCES, metric_of, ratio
+from sgtune.study.mamba.regret import seconds_of
+from sgtune.study.report.means import Estimate, FreshRuns, at_least, metric_of
 from sgtune.study.report.records import Records, finite, mean_of, required
-from sgtune.study.report.table import AT_CAP, DASH, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
+from sgtune.study.report.table import DASH, NO_ARM, NOT_TRUSTED, Cell
 
 LOSS = "xi_white"
 """What the theory predicts: `sgtune.metrics.xi_white`."""
@@ -55,44 +52,19 @@ def _of_sampler(record: Mapping, tuned: Mapping, seconds: float, of_reference: f
     # What it predicted of an arm stands in the arm's last rung.
     predicted = [one["discrepancy"] for one in tuned["rungs"] if tuned["best"].items() <= one.items()][-1]
     yield Cell(**own, metric="foreseen_x100", value=100 * predicted)
-    arm = next(one["arms"][0] for one in record["chosen"] if one["tuner"] == "theory")
-    fresh = record["runs"] if LOSS in record["losses"] else []
-    run = next((one for one in fresh if (one["arm"], one["seconds"]) == (arm, seconds)), None)
     both = {"measured_x100": 0.01, "measured_over_foreseen": hypot(predicted, of_reference)}
-    missing = _missing(record, run)
-    if missing:
+    if record["trusted"] is False or LOSS not in record["losses"] or seconds not in seconds_of([record]):
+        missing = NOT_TRUSTED if record["trusted"] is False else DASH
         yield from (Cell(**own, metric=metric, missing=missing) for metric in both)
         return
-    squares = np.array(run["losses"][LOSS], float) ** 2
-    value, counts = sqrt(squares.mean()), _counts(run)
+    arm = next(one["arms"][0] for one in record["chosen"] if one["tuner"] == "theory")
+    fresh = FreshRuns(record, seconds, LOSS)
+    squares = fresh.losses[:, arm] ** 2
+    value = sqrt(squares.mean())
     # By the delta method.
     se = float(squares.std(ddof=1) / sqrt(len(squares)) / (2 * value)) if value else 0.0
     for metric, unit in both.items():
-        cell = Cell(**own, metric=metric, value=value / unit, se=se / unit, **counts)
-        yield _bounded(cell, run, LOSS)
-
-
-def _counts(run: Mapping) -> dict[str, int]:
-    return {"finite": run["diverged"].count(False), "replicates": len(run["diverged"])}
-
-
-def _is_bound(run: Mapping, loss: str) -> bool:
-    """Whether a run diverged, or is at the cap of the loss: the mean is a lower bound."""
-    return any(run["diverged"]) or max(run["losses"][loss]) >= cap_of(loss)
-
-
-def _bounded(cell: Cell, run: Mapping, loss: str) -> Cell:
-    """Marked if it is a lower bound."""
-    return replace(cell, text=f"{AT_LEAST} {cell.shown}") if _is_bound(run, loss) else cell
-
-
-def _missing(record: Mapping, run: Mapping | None) -> str | None:
-    """Why a fresh run has no error; None if it has one."""
-    if record["trusted"] is False:
-        return NOT_TRUSTED
-    if run is None:
-        return DASH
-    return DIVERGED if all(run["diverged"]) else None
+        yield fresh.cell(own | {"metric": metric}, Estimate(value / unit, se / unit), [arm])
 
 
 def horizons(records: Records) -> list[Cell]:
@@ -102,43 +74,28 @@ def horizons(records: Records) -> list[Cell]:
 
 
 def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
-    seconds, names = record["seconds"], record["losses"]
-    after = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds[-1]}
-    for_longest = {one["tuner"]: one["arm"] for one in own["chosen"] if one["horizon"] == seconds[-1]}
+    longest = record["seconds"][-1]
+    after = {name: FreshRuns(own, longest, name) for name in record["losses"]}
+    for_longest = {one["tuner"]: one["arm"] for one in own["chosen"] if one["horizon"] == longest}
     # In the order of the horizons, for all tuners.
     for chosen in sorted(own["chosen"], key=lambda one: one["horizon"]):
         about = {"model": record["model"], "sampler": own["sampler"], "tuner": chosen["tuner"]}
-        detail = f"{chosen['horizon']:g} s"
-        if chosen["arm"] is None:
-            yield Cell(**about, metric="foreseen_x100", missing=NO_ARM, detail=detail)
-            continue
-        yield from choice_cells({**record, **about, "arms": [own["arms"][chosen["arm"]]]}, detail)
-        yield Cell(**about, metric="foreseen_x100", value=100 * chosen["foreseen"], detail=detail)
-        run = after[chosen["arm"]]
+        detail, arm, best = f"{chosen['horizon']:g} s", chosen["arm"], for_longest[chosen["tuner"]]
         about["detail"] = detail
-        missing = _missing(record, run)
-        if missing:
-            yield from (Cell(**about, metric=metric_of(name), missing=missing) for name in names)
+        if arm is None:
+            yield Cell(**about, metric="foreseen_x100", missing=NO_ARM)
             continue
-        about |= _counts(run)
-        for name in names:
-            metric = metric_of(name)
-            values = SOURCES[metric][1] * np.array(run["losses"][name], float)
-            error = float(values.std(ddof=1) / sqrt(len(values)))
-            yield _bounded(Cell(**about, metric=metric, value=float(values.mean()), se=error), run, name)
-        best = for_longest[chosen["tuner"]]
-        for metric, name in (("over_longest", names[0]), ("over_longest_xi", "relative_sd_error")):
-            if best is not None and name in names:
-                above, below = (
-                    np.array(after[arm]["losses"][name])[:, None] for arm in (chosen["arm"], best)
-                )
-                over = ratio(above, below)
+        yield from choice_cells({**record, **about, "arms": [own["arms"][arm]]}, detail)
+        yield Cell(**about, metric="foreseen_x100", value=100 * chosen["foreseen"])
+        if record["trusted"] is False:
+            yield from (Cell(**about, metric=metric_of(name), missing=NOT_TRUSTED) for name in after)
+            continue
+        yield from (fresh.alone(about, arm) for fresh in after.values())
+        for metric, name in (("over_longest", record["losses"][0]), ("over_longest_xi", "relative_sd_error")):
+            if best is not None and name in after:
+                over = after[name].over(about | {"metric": metric}, [arm], [best])
                 # An arm against itself has no error.
-                error = None if chosen["arm"] == best else over.se
-                if chosen["arm"] != best and _is_bound(after[best], name):
-                    yield Cell(**about, metric=metric, missing=AT_CAP)
-                else:
-                    yield _bounded(Cell(**about, metric=metric, value=over.value, se=error), run, name)
+                yield replace(over, se=None) if arm == best else over
 
 
 def gaussian_ladder(records: Records) -> list[Cell]:
@@ -168,9 +125,7 @@ def _of_races(tuner: str, detail: str, runs: Sequence[dict]) -> list[Cell]:
         numbers |= dict.fromkeys(("ladder_over_oracle", "ladder_worst"), (None, None))
     cells = [Cell(**about, metric=metric, value=value, se=se) for metric, (value, se) in numbers.items()]
     if any(run["error"] >= ESCAPED for run in runs):
-        cells = [
-            cell if cell.value is None else replace(cell, text=f"{AT_LEAST} {cell.shown}") for cell in cells
-        ]
+        cells = [cell if cell.value is None else at_least(cell) for cell in cells]
     counts = {f"ladder_{name}": sum(run[name] for run in runs) for name in ("escaped", "frozen")}
     return cells + [Cell(**about, metric=metric, value=count) for metric, count in counts.items()]
 

@@ -241,13 +241,9 @@ def ratios_without(above: np.ndarray, below: np.ndarray, *, same_tunings: bool =
     return [*without, _means_without(above, 1) / below.mean(), above.mean() / _means_without(below, 1)]
 
 
-def over_loss(number: float, below: np.ndarray) -> Estimate:
-    """A known ``number`` over the mean of ``below``."""
-    return ratio(np.full((len(below), 1), number), below)
-
-
-AT_LEAST = "≥"
-"""What stands before a lower bound."""
+def at_least(cell: Cell) -> Cell:
+    """The cell, marked as a lower bound."""
+    return replace(cell, text=f"≥ {cell.shown}")
 
 
 class FreshRuns:
@@ -261,13 +257,9 @@ class FreshRuns:
         self.diverged = np.array([run["diverged"] for run in ordered], bool).T
 
     def is_known(self, arms: Sequence[int | None]) -> bool:
-        """Whether the mean loss of ``arms`` is: not if there is no arm, or if a run is at the cap or diverged, whose
-        loss may be any larger number."""
+        """Whether the mean loss of ``arms`` is: otherwise it is a lower bound, because there is no arm, or because a
+        run is at the cap or diverged, whose loss may be any larger number."""
         return all(arm is not None and self.losses[:, arm].max() < self.cap for arm in arms)
-
-    def is_lower_bound(self, arms: Sequence[int | None]) -> bool:
-        """Whether a run of ``arms`` is at the cap, or diverged, which counts as the cap; or there was no arm."""
-        return any(arm is None or (self.losses[:, arm] >= self.cap).any() for arm in arms)
 
     def counts(self, arms: Sequence[int | None]) -> dict[str, int]:
         """How many runs of ``arms`` stayed finite, and of how many; an arm that is None has none that did."""
@@ -281,7 +273,7 @@ class FreshRuns:
             missing = NO_ARM if all(arm is None for arm in arms) else DIVERGED
             return Cell(**about, missing=missing, **counts)
         cell = Cell(**about, value=estimate.value, se=estimate.se, **counts)
-        return replace(cell, text=f"{AT_LEAST} {cell.shown}") if self.is_lower_bound(arms) else cell
+        return cell if self.is_known(arms) else at_least(cell)
 
     def over(
         self, about: dict, above: Sequence[int | None], below: Sequence[int | None], **how: bool
@@ -291,6 +283,20 @@ class FreshRuns:
             return Cell(**about, missing=AT_CAP, **self.counts(above))
         losses = [chosen_losses(self.losses, arms, self.key) for arms in (above, below)]
         return self.cell(about, ratio(*losses, **how), above)
+
+    def frozen(self, about: dict, loss: float, below: Sequence[int | None]) -> Cell:
+        """The known ``loss`` of a chain that never moves over the mean loss of the arms ``below``."""
+        if not self.is_known(below):
+            return Cell(**about, tuner="frozen", missing=AT_CAP)
+        known = np.full((len(self.losses), 1), loss)
+        value, se = ratio(known, chosen_losses(self.losses, below, self.key))
+        return Cell(**about, tuner="frozen", value=value, se=se)
+
+    def alone(self, about: dict, arm: int) -> Cell:
+        """The mean loss of an ``arm`` by itself, by the metric that shows it."""
+        metric = metric_of(self.key)
+        losses = SOURCES[metric][1] * self.losses[:, [arm]]
+        return self.cell(about | {"metric": metric}, ratio(losses, np.ones_like(losses)), [arm])
 
 
 def _means_without(losses: np.ndarray, axis: int) -> np.ndarray:
