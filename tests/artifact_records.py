@@ -10,21 +10,16 @@ import numpy as np
 from config_files import valid
 
 from sgtune.study import catalogue
+from sgtune.study.config.sections import tuners_of
 from sgtune.study.report.records import load_records
 from sgtune.study.report.records import records_of as belonging
 from sgtune.study.studies import STUDIES, artifact, maker_of
 from sgtune.support.files import write_json
 
 PUBLISHED = Path(__file__).parents[1] / "workflow/resources/published.csv"
-SAMPLERS = ("sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv")
-TUNERS = {
-    "logistic": ("mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "grid", "heuristic", "grid-ksd", "theory"),
-    "pmf": ("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"),
-    "bnn": ("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"),
-}
-SMALLER = {("bnn", "sgnht"): ("mamba-ksd-smaller", "grid-smaller")}
-MODELS = tuple(TUNERS)
-N_DATA = {"logistic": 800_000, "pmf": 80_000, "bnn": 60_000}
+CONFIG = valid(mamba__seconds=1)
+MODELS, SAMPLERS = CONFIG["models"], CONFIG["samplers"]
+N_DATA = {model: catalogue.MODELS[model].n_data(CONFIG["data"][model]) for model in MODELS}
 BLOCKS = ("users", "items", "mean_users", "mean_items", "log_precision_users", "log_precision_items")
 LOSSES = {name: entry.losses for name, entry in catalogue.MODELS.items()}
 SECONDS = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation", "startup")
@@ -42,10 +37,6 @@ PROVENANCE = {
 def generator(*names):
     """A generator of random numbers that depends on these names only."""
     return np.random.default_rng(crc32(repr(names).encode()))
-
-
-def tuners_of(model, sampler):
-    return TUNERS[model] + SMALLER.get((model, sampler), ())
 
 
 def evaluation_row(rng, model, quality=1.0):
@@ -90,10 +81,8 @@ def estimate_record(model):
         factor = {"full-batch": 1, "stochastic": 1.3}[gradients] * {"all": 1, "thinned": 1.1}[points]
         for figure, h, n in varied:
             ksd = None if h == STEP_SIZES[0] else 100 * factor * (h / 1e-5 + 1e-5 / h) * n_data / n
-            row = {"figure": figure, "step_size": h, "batch_size": n, "points": points}
-            row["gradients"] = gradients
-            scales = {"ksd": 1, "ksd_scaled": 0.01, "fssd": 0.1}
-            rows.append(row | {key: ksd and scale * ksd for key, scale in scales.items()})
+            row = {"figure": figure, "step_size": h, "batch_size": n, "ksd": ksd}
+            rows.append(row | {"gradients": gradients, "points": points})
     return {"model": model, "n_data": n_data, "rows": rows}
 
 
@@ -145,23 +134,16 @@ def horizons_record(model):
 def sensitivity_record():
     """Two dimensions; PSD and virial see widths in both, a KSD by its value prefers narrow draws in the larger one. The
     first size of each disturbance is that of exact draws."""
-    sizes = {"width": (1.0, 0.0, 0.5, 1.5, 2.0), "shift": (0.0, 0.1, 1.0), "coordinate": (1.0, 0.0, 2.0)}
-    sizes |= {"direction": (1.0, 0.0, 0.5), "weights": (0.5, 0.7, 1.0)}
+    sizes = {"width": (1.0, 0.0, 0.5, 1.5, 2.0), "direction": (1.0, 0.0, 0.5)}
     seen = {"ksd": 0.1, "ksd_wide": 0.05, "fssd": 0.0, "psd": 1.0, "virial": 0.5}
     points, rows = ((10, 15), (10, 500), (1_000, 15), (1_000, 100)), []
     for (dimension, n), judge, (disturbance, own) in product(points, seen, sizes.items()):
         for size in own:
             signal, error = seen[judge] * n * abs(size - own[0]), 0.0 if size == own[0] else 0.3
             misled = judge.startswith("ksd") and dimension > 100 and size < own[0]
-            row = {
-                "perturbation": disturbance,
-                "size": size,
-                "dimension": dimension,
-                "points": n,
-                "judge": judge,
-            }
-            row |= {"square_signal": signal, "value_signal": -signal if misled else signal}
-            rows.append(row | {"square_signal_se": error, "value_signal_se": error})
+            row = {"perturbation": disturbance, "size": size, "dimension": dimension, "points": n}
+            row |= {"judge": judge, "square_signal": signal, "square_signal_se": error}
+            rows.append(row | {"value_signal": -signal if misled else signal, "value_signal_se": error})
     return {"rows": rows}
 
 
@@ -173,7 +155,7 @@ def tuning_record(model, sampler, tunings):
     n_data, rng, tuners = N_DATA[model], generator(model, sampler), []
     grid, heuristic = arms_of(sampler, n_data)
     on_grid = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]]
-    for tuner in tuners_of(model, sampler):
+    for tuner in tuners_of(CONFIG, model, sampler):
         fixed = tuner in ("heuristic", "theory")
         compared = [arm for arm in grid if arm["batch_size"] == n_data // 10] if "grid" in tuner else grid
         own = {"tuner": tuner, "rungs": rungs_of(tuner, compared, heuristic)}
@@ -321,8 +303,8 @@ def make_files(replicates=3, models=MODELS, tunings=2, choices=()):
     choices that `choose` takes."""
     kinds = ("tuning", "evaluation", "regret", "clocks", "estimates", "widths", "reference", "horizons")
     files = {kind: {} for kind in kinds}
-    config = valid(models=list(models), mamba__seconds=1)
-    files[""] = {"settings": {"configuration": config}, "sensitivity": sensitivity_record()}
+    settings = {"configuration": CONFIG | {"models": list(models)}}
+    files[""] = {"settings": settings, "sensitivity": sensitivity_record()}
     files["ladder"] = {str(dimension): ladder_record(dimension) for dimension in (10, 100)}
     for model in models:
         for sampler in SAMPLERS:

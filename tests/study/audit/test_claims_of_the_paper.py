@@ -16,16 +16,6 @@ from sgtune.study.report.means import FreshRuns, chosen_losses, ratio
 @pytest.fixture(scope="module")
 def records():
     found = make_records(3, tunings=3)
-    # The small run has no tuner `mamba`.
-    for kind in ("regret", "evaluation", "tuning"):
-        for record in found[kind]:
-            if kind == "regret":
-                names = {"mamba-ksd-scaled": "mamba"}
-                record["chosen"] = [
-                    one | {"tuner": names.get(one["tuner"], one["tuner"])} for one in record["chosen"]
-                ]
-            elif record["tuner"] == "mamba-ksd-scaled":
-                record["tuner"] = "mamba"
     for row in {id(row): row for one in found["evaluation"] for row in one["table"]}.values():
         row["ksd_squared"] = row["ksd"] and row["ksd"] ** 2
     return found
