@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from artifact_records import BLOCKS, N_DATA, PROVENANCE, cells_by, make, make_files, make_records, records_of
+from artifact_records import BLOCKS, N_DATA, PROVENANCE, cells_by, make, make_records, tuning_record
 
 from sgtune.study.mamba.reference import INFINITE, OF_POSITION, OF_REFERENCE, doubted
 from sgtune.study.report.table import DASH
@@ -70,8 +70,8 @@ SECONDS = {
 @pytest.fixture(scope="module")
 def tuned_by_hand():
     """Two tuning runs of SGLD per tuner, with means `SECONDS` where seconds are given."""
-    files = make_files(1, ("logistic",))
-    tuned = {(one["tuner"], one["replicate"]): one for one in files["tuning"]["logistic/sgld"]["tuners"]}
+    record = tuning_record("logistic", "sgld", 2)
+    tuned = {(one["tuner"], one["replicate"]): one for one in record["tuners"]}
     changes = {
         "mamba-ksd": {},
         "mamba-fssd": {"warm": 12.0, "nominal": 18.0},
@@ -86,12 +86,7 @@ def tuned_by_hand():
             first = {name: seconds[name] for name in ("cold", "startup", "compilation", "shared_compilation")}
             own |= first if replicate == 0 else dict.fromkeys(first, 1e6)
             tuned[tuner, replicate].update(seconds=own, gradient_evaluations=2_500_000_000 * factor)
-    return records_of(files)
-
-
-def cells_of(name, records):
-    cells = cells_by(make(name, records), "tuner", "metric", "sampler")
-    return {key[:2]: cell for key, cell in cells.items() if key[2] == "sgld"}
+    return {"tuning": [record | one for one in record["tuners"]]}
 
 
 def values_of(cells, tuner):
@@ -99,7 +94,7 @@ def values_of(cells, tuner):
 
 
 def test_tuning_time_by_hand(tuned_by_hand):
-    cells = cells_of("tuning_time", tuned_by_hand)
+    cells = cells_by(make("tuning_time", tuned_by_hand), "tuner", "metric")
     expected = {"nominal_seconds": 12, "warm_seconds": 24, "warm_per_budget": 2, "cold_seconds": 37}
     expected |= {"cold_per_budget": 37 / 12, "warm_ratio": 1, "nominal_ratio": 1}
     assert values_of(cells, "mamba-ksd") == pytest.approx(expected)
@@ -116,7 +111,7 @@ def test_tuning_time_by_hand(tuned_by_hand):
 
 
 def test_tuning_parts_by_hand(tuned_by_hand):
-    cells = cells_of("tuning_parts", tuned_by_hand)
+    cells = cells_by(make("tuning_parts", tuned_by_hand), "tuner", "metric")
     expected = {"sampling_seconds": 15, "score_seconds": 8, "discrepancy_seconds": 0.5, "other_seconds": 0.5}
     expected |= {"compile_seconds": 11, "startup_seconds": 2, "overrun_percent": 25}
     assert values_of(cells, "mamba-ksd") == pytest.approx(expected | {"gradient_evaluations_x1e-9": 2.5})

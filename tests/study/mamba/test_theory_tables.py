@@ -2,7 +2,6 @@
 sensitivity of discrepancies."""
 
 import math
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from sgtune.study.mamba.artifacts import JUDGES
 from sgtune.study.report.table import DASH, NO_ARM, NOT_TRUSTED
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def records():
     return make_records(2, ("logistic",))
 
@@ -46,7 +45,6 @@ def test_the_measured_error_is_the_root_mean_square_of_fresh_runs_as_long_as_pla
 
 
 def test_the_prediction_is_that_of_the_chosen_arms_last_rung(records):
-    records = deepcopy(records)
     for one in records["tuning"]:
         if one["tuner"] == "theory":
             one["rungs"] += [{"rung": 2} | one["best"] | {"discrepancy": 0.1}]
@@ -54,7 +52,6 @@ def test_the_prediction_is_that_of_the_chosen_arms_last_rung(records):
 
 
 def test_what_was_not_run_as_long_or_is_not_known_has_no_number(records):
-    records = deepcopy(records)
     records["settings"][0]["configuration"]["mamba"]["horizon"] = 7
     assert cells_of_theory(records)["sgld", "measured_x100"].shown == DASH
     for record in records["regret"]:
@@ -66,7 +63,6 @@ def test_what_was_not_run_as_long_or_is_not_known_has_no_number(records):
 
 
 def test_without_the_predicted_loss_the_prediction_stands_alone(records):
-    records = deepcopy(records)
     for record in records["regret"]:
         record["losses"].remove("xi_white")
         for run in record["runs"]:
@@ -78,7 +74,6 @@ def test_without_the_predicted_loss_the_prediction_stands_alone(records):
 
 @pytest.mark.parametrize(("diverged", "ending"), [(False, ""), (True, " (3/4)")])
 def test_an_error_at_the_cap_is_a_lower_bound_whether_the_run_diverged_or_not(records, diverged, ending):
-    records = deepcopy(records)
     for run in (run for record in records["regret"] for run in record["runs"]):
         run["losses"]["xi_white"][1], run["diverged"][1] = 10.0, diverged
     measured = cells_of_theory(records)["sgld", "measured_x100"]
@@ -126,18 +121,16 @@ def test_arms_that_escaped_or_are_frozen_are_counted_and_mark_their_means(record
 
 
 def test_samplers_are_pooled_and_one_race_has_no_standard_error(records):
-    found = deepcopy(records)
-    for record in found["ladder"]:
-        for own in record["gaussians"]:
-            own["runs"] = [run for run in own["runs"] if run["replicate"] == 1]
-    own = cells_of(found, "rotated, D = 10", "mamba-ksd")
+    for own in (own for record in records["ladder"] for own in record["gaussians"]):
+        own["runs"] = [run for run in own["runs"] if run["replicate"] == 1]
+    own = cells_of(records, "rotated, D = 10", "mamba-ksd")
     assert (own["ladder_error"].value, own["ladder_error"].se) == (0.4, None)
-    [record] = [one for one in found["ladder"] if one["dimension"] == 10]
-    others = deepcopy(record["gaussians"])
-    for own in others:
-        own["runs"] = [run | {"error": 0.2} for run in own["runs"]]
-    record["gaussians"] += [own | {"sampler": "sghmc"} for own in others]
-    own = cells_of(found, "rotated, D = 10", "mamba-ksd")
+    [record] = [one for one in records["ladder"] if one["dimension"] == 10]
+    record["gaussians"] += [
+        own | {"sampler": "sghmc", "runs": [run | {"error": 0.2} for run in own["runs"]]}
+        for own in record["gaussians"]
+    ]
+    own = cells_of(records, "rotated, D = 10", "mamba-ksd")
     assert (own["ladder_error"].value, own["ladder_error"].se) == pytest.approx((0.3, 0.1))
 
 

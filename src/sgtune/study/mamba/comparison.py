@@ -86,9 +86,7 @@ def published_comparison(records: Records) -> list[Cell]:
     cells = [cell for record in found for cell in evaluation_cells(record, IN_PAPER.get(record["model"], ()))]
     cells += [cell for record in found for cell in choice_cells(record)]
     tables, papers = {}, {}
-    for row in sorted(
-        required(records, "published"), key=lambda row: int(row["table"].removeprefix("table"))
-    ):
+    for row in required(records, "published"):
         tables.setdefault((row["model"], row["metric"]), int(row["table"].removeprefix("table")))
         papers[row["model"], row["sampler"], row["tuner"], row["metric"]] = row["value"]
     found = []

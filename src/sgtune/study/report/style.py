@@ -24,6 +24,7 @@ WIDTH = 7.0  # inches: the text width of a printed page
 MEDIUM = 5.0  # two panels beside each other: letters of about 8 pixels on a telephone
 NARROW = 4.0  # on a telephone the letters have their size
 INK = "#262626"
+GAP = 0.085  # of an axis: between the labels of lines
 SMALL = "quick"
 """The run whose budgets are those of a test of the pipeline."""
 
@@ -104,9 +105,9 @@ def log_error(value: float, error: float) -> tuple[float, float]:
     return value - value / factor, value * factor - value
 
 
-def label_ends(axis: Axes, lines: Sequence[Line2D], *, place: int = -1, gap: float = 0.085) -> None:
+def label_ends(axis: Axes, lines: Sequence[Line2D], *, place: int = -1) -> None:
     """The label of each line beside its last point (``place`` -1) or its first one (0), once the limits stand: lines
-    that lie over each other can be told apart. Labels are ``gap`` of the axis apart."""
+    that lie over each other can be told apart."""
     to_axes = axis.transData - axis.transAxes
     ends = []
     for line in lines:
@@ -117,7 +118,7 @@ def label_ends(axis: Axes, lines: Sequence[Line2D], *, place: int = -1, gap: flo
     x, side = (-0.09, "right") if place == 0 else (1.04, "left")
     height = -math.inf
     for i, (at, y, line) in enumerate(ends):
-        height = min(max(y, height + gap, 0.0), 1 - gap * (len(ends) - 1 - i))
+        height = min(max(y, height + GAP, 0.0), 1 - GAP * (len(ends) - 1 - i))
         # Dotted: it is no part of the line, which may end before its axis does.
         leader = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.8, "linestyle": (0, (1, 1.5))}
         leader |= {"shrinkA": 0, "shrinkB": 0, "relpos": (float(place == 0), 0.5)}
