@@ -147,8 +147,8 @@ def sensitivity_record():
     return {"rows": rows}
 
 
-def tuning_record(model, sampler, tunings):
-    """One sampler tuned by all its tuners, each this many times.
+def tuning_record(model, sampler, tunings, lost=()):
+    """One sampler tuned by all its tuners, each this many times; the tuners ``lost`` find no arm.
 
     The heuristic and theory are deterministic: they choose the same arm each time.
     """
@@ -163,16 +163,8 @@ def tuning_record(model, sampler, tunings):
         own |= {"gradient_evaluations": 0 if fixed else 10**9}
         for replicate in range(1 if fixed else tunings):
             best = heuristic if fixed else on_grid[rng.integers(len(on_grid))]
-            tuners.append(own | {"replicate": replicate, "best": best})
+            tuners.append(own | {"replicate": replicate, "best": None if tuner in lost else best})
     return {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
-
-
-def choose(tuning, tuner, like):
-    """Let ``tuner`` choose the arms of the tuners ``like``, one for each tuning run; None: it finds no arm."""
-    arms = chosen_in(tuning)
-    for tuned in (one for one in tuning["tuners"] if one["tuner"] == tuner):
-        others = arms.get(like[tuned["replicate"]], [None])
-        tuned["best"] = others[tuned["replicate"] % len(others)]
 
 
 def rungs_of(tuner, compared, chosen):
@@ -298,9 +290,8 @@ def reference_records(model):
     return records | {f"{model}/nuts": {"model": model} | nuts}
 
 
-def make_files(replicates=3, models=MODELS, tunings=2, choices=()):
-    """The files of a run: kind -> name of the file -> its contents. ``choices``: names of files with the tuner and the
-    choices that `choose` takes."""
+def make_files(replicates=3, models=MODELS, tunings=2, lost=()):
+    """The files of a run: kind -> name of the file -> its contents. ``lost``: tuners that find no arm of SGLD."""
     kinds = ("tuning", "evaluation", "regret", "clocks", "estimates", "widths", "reference", "horizons")
     files = {kind: {} for kind in kinds}
     settings = {"configuration": CONFIG | {"models": list(models)}}
@@ -309,9 +300,8 @@ def make_files(replicates=3, models=MODELS, tunings=2, choices=()):
     for model in models:
         for sampler in SAMPLERS:
             name = f"{model}/{sampler}"
-            tuning = files["tuning"][name] = tuning_record(model, sampler, tunings)
-            for _, tuner, like in (one for one in choices if one[0] == name):
-                choose(tuning, tuner, like)
+            tuning = tuning_record(model, sampler, tunings, lost if sampler == "sgld" else ())
+            files["tuning"][name] = tuning
             files["evaluation"][name] = evaluation_record(tuning, replicates)
             files["regret"][name] = regret_record(tuning)
         files["clocks"][model] = clocks_record(files["tuning"][f"{model}/sgld"])

@@ -29,12 +29,6 @@ def line_points(axis, tuner):
     return [point for line in found for point in line.get_xydata()]
 
 
-def regret_at(axis, tuner, sampler):
-    """The regret of a tuner in the row of a sampler, from the position of its dot."""
-    row = SAMPLERS.index(sampler)
-    return next(x for x, y in line_points(axis, tuner) if abs(y - row) < 0.5)
-
-
 def test_estimates_are_where_they_were_measured_and_those_that_are_not_finite_are_left_out():
     records = make_records(1, ("pmf",))
     [record] = records["estimates"]
@@ -150,7 +144,8 @@ def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():
         for i, sampler in enumerate(SAMPLERS):
             cell = cells[tuner, sampler]
             factor = 1.0 if cell.text else math.exp(2 * cell.se / cell.value)
-            assert regret_at(axis, LABELS[tuner], sampler) == pytest.approx(cell.value)
+            [at] = [x for x, y in line_points(axis, LABELS[tuner]) if abs(y - i) < 0.5]
+            assert at == pytest.approx(cell.value)
             [ends] = [bar[:, 0] for bar in bars[LABELS[tuner]] if abs(bar[0, 1] - i) < 0.5]
             assert ends == pytest.approx([cell.value / factor, cell.value * factor])
             assert axis.get_xlim()[0] < ends[0] <= ends[1] < axis.get_xlim()[1]

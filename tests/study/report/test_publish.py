@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from config_files import ROOT
 
 from sgtune.study.report.publish import (
     COPIED,
@@ -27,7 +28,6 @@ from sgtune.study.studies import STUDIES, find
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import file_sha256, read_json, write_json
 
-ROOT = Path(__file__).parents[3]
 CAPTIONS = {name: Caption(f"What {name} shows.\n---\nIts notes.") for name in ("headline", "regret_dots")}
 MAMBA = STUDIES["mamba"]
 SOURCES = {

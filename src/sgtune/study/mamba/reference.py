@@ -1,6 +1,5 @@
 """The mode, where chains start, and the NUTS reference, against which tuners are judged; what of it is trusted."""
 
-from dataclasses import replace
 from math import sqrt
 
 from sgtune.study.ground_truth import is_trusted
@@ -33,8 +32,8 @@ def doubted(records: Records) -> set[tuple[str, str]]:
     return doubts
 
 
-def _cell(model: str, metric: str, value: float | None, block: str = "", missing: str = DASH) -> Cell:
-    return Cell(model, "", "", metric, value=finite(value), missing=missing, detail=block)
+def _cell(model: str, metric: str, value: float | None = None, block: str = "", **shown: str) -> Cell:
+    return Cell(model, "", "", metric, value=finite(value), detail=block, **shown)
 
 
 def modes(records: Records) -> list[Cell]:
@@ -50,8 +49,7 @@ def modes(records: Records) -> list[Cell]:
         for key, (metric, factor) in TESTED.items():
             if key in record["test"]:
                 cells.append(_cell(model, metric, factor * record["test"][key]))
-        converged = _cell(model, "converged", None)
-        cells.append(replace(converged, text="yes" if record["converged"] else "no"))
+        cells.append(_cell(model, "converged", text="yes" if record["converged"] else "no"))
     return cells
 
 
@@ -69,9 +67,10 @@ def reference(records: Records) -> list[Cell]:
         for block, summary in (blocks | {"functionals": judged}).items():
             # Where there is no ESS either, there are too few draws for R-hat.
             missing = DASH if summary["ess_median"] is None else INFINITE
-            cells += [_cell(model, f"block_{metric}", summary[metric], block, missing) for metric in IN_BLOCK]
+            for metric in IN_BLOCK:
+                cells.append(_cell(model, f"block_{metric}", summary[metric], block, missing=missing))
             trusted = record["trusted"] if block == "functionals" else is_trusted(summary)
-            cells.append(replace(_cell(model, "block_trusted", None, block), text="yes" if trusted else "no"))
+            cells.append(_cell(model, "block_trusted", block=block, text="yes" if trusted else "no"))
         cells.append(_cell(model, "divergences", record["diagnostics"]["divergences"], "functionals"))
         for metric in OF_REFERENCE:
             key, factor = SOURCES[metric]
