@@ -92,10 +92,15 @@ def test_results_that_are_not_of_one_clean_commit_are_not_published(tmp_path, co
     assert not published_folder(tmp_path).exists()
 
 
-def test_a_file_that_is_not_the_manifests_is_not_published(tmp_path):
+def test_a_file_that_is_not_the_manifests_and_a_run_without_a_table_are_not_published(tmp_path):
     manifest = run_of(tmp_path / "run")
     (tmp_path / "run/tables/headline.csv").write_text("another")
     with pytest.raises(DataError, match=r"headline\.csv: not the file that"):
+        publish(manifest, published_folder(tmp_path), MAMBA, CAPTIONS)
+    write_json(
+        manifest, read_json(manifest) | {"files": checksums([tmp_path / "run/figures/regret_dots.svg"])}
+    )
+    with pytest.raises(DataError, match=r"manifest\.json: names no table"):
         publish(manifest, published_folder(tmp_path), MAMBA, CAPTIONS)
     assert not published_folder(tmp_path).exists()
 
@@ -128,14 +133,12 @@ def test_verify_names_every_file_that_is_foreign_changed_or_missing(tmp_path):
     with pytest.raises(DataError, match="no study has a manifest"):
         verify(run, STUDIES)
     manifest = run_of(mamba)
-    write_json(manifest, read_json(manifest) | {"results": results})
     # Made for other runs, before or after this one was finished: no result of it.
     (run / "cost/table.json").write_text("the costs of all models")
-    write_json(manifest, read_json(manifest) | {"results": sums_of_run(run, STUDIES)})
-    assert verify(run, STUDIES) == []
-    write_json(manifest, read_json(manifest) | {"results": results})
-    # A study that is not finished has no manifest, and its files are not judged.
-    assert verify(run, STUDIES) == []
+    for known in (sums_of_run(run, STUDIES), results):
+        write_json(manifest, read_json(manifest) | {"results": known})
+        # A study that is not finished has no manifest, and its files are not judged.
+        assert verify(run, STUDIES) == []
     (run / "evaluation/other.json").write_text("of another run")
     (run / "data/logistic/rows.npy").write_text("data/logistic/wors.npy")
     (mamba / "tables/headline.csv").unlink()

@@ -165,6 +165,10 @@ def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[s
                     f"{path}: made by {', '.join(sorted(commits)) or 'no commit'}; "
                     "make the run again, all of it from one clean commit"
                 )
+    if not sources:
+        raise DataError(
+            f"{manifest}: names no table, which has the commit of the run; make one of its tables"
+        )
     files = {name: checksum for name, checksum in held["files"].items() if name.endswith(COPIED)}
     staging = destination.with_name(f".{destination.name}")
     shutil.rmtree(staging, ignore_errors=True)
