@@ -51,25 +51,22 @@ def test_the_prediction_is_that_of_the_chosen_arms_last_rung(records):
     assert cells_of_theory(records)["sgld", "foreseen_x100"].value == pytest.approx(10)
 
 
-def test_what_was_not_run_as_long_or_is_not_known_has_no_number(records):
-    records["settings"][0]["configuration"]["mamba"]["horizon"] = 7
+def test_what_was_not_run_as_long_or_has_no_such_loss_or_is_not_known_has_no_number(records):
+    mamba = records["settings"][0]["configuration"]["mamba"]
+    mamba["horizon"] = 7
     assert cells_of_theory(records)["sgld", "measured_x100"].shown == DASH
+    mamba["horizon"] = None
+    for record in records["regret"]:
+        record["losses"] = ["relative_sd_error"]
+    cells = cells_of_theory(records)
+    assert cells["sgld", "foreseen_x100"].value == pytest.approx(20)
+    assert cells["sgld", "measured_x100"].shown == cells["sgld", "measured_over_foreseen"].shown == DASH
     for record in records["regret"]:
         record["trusted"] = False
     assert cells_of_theory(records)["sgld", "measured_over_foreseen"].shown == NOT_TRUSTED
     for record in records["tuning"]:
         record["best"] = None
     assert cells_of_theory(records)["sgld", "foreseen_x100"].shown == NO_ARM
-
-
-def test_without_the_predicted_loss_the_prediction_stands_alone(records):
-    for record in records["regret"]:
-        record["losses"].remove("xi_white")
-        for run in record["runs"]:
-            del run["losses"]["xi_white"]
-    cells = cells_of_theory(records)
-    assert cells["sgld", "foreseen_x100"].value == pytest.approx(20)
-    assert cells["sgld", "measured_x100"].shown == cells["sgld", "measured_over_foreseen"].shown == DASH
 
 
 @pytest.mark.parametrize(("diverged", "ending"), [(False, ""), (True, " (3/4)")])

@@ -4,12 +4,13 @@ and on Gaussians, where every arm's expected error is known; and how well discre
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, sqrt
+from operator import itemgetter
 
 from sgtune.study.config.sections import model_settings
 from sgtune.study.mamba.comparison import choice_cells
 from sgtune.study.mamba.regret import seconds_of
 from sgtune.study.report.means import Estimate, FreshRuns, at_least, metric_of
-from sgtune.study.report.records import Records, finite, mean_of, required
+from sgtune.study.report.records import Records, finite, grouped, mean_of, required
 from sgtune.study.report.table import DASH, NO_ARM, NOT_TRUSTED, Cell
 
 LOSS = "xi_white"
@@ -101,13 +102,14 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
 def gaussian_ladder(records: Records) -> list[Cell]:
     """Tuners' choices on Gaussians, all samplers together: expected errors over the oracle's, and arms that escaped or
     are frozen."""
-    races: dict[tuple[str, str], list[dict]] = {}
-    for record in sorted(required(records, "ladder"), key=lambda record: record["dimension"]):
-        for own in record["gaussians"]:
-            for run in own["runs"]:
-                key = (run["tuner"], f"{own['kind']}, D = {own['dimension']:,}")
-                races.setdefault(key, []).append(run | {"smallest": own["smallest"]})
-    return [cell for whose, runs in races.items() for cell in _of_races(*whose, runs)]
+    races = [
+        run | {"smallest": own["smallest"], "target": f"{own['kind']}, D = {own['dimension']:,}"}
+        for record in sorted(required(records, "ladder"), key=itemgetter("dimension"))
+        for own in record["gaussians"]
+        for run in own["runs"]
+    ]
+    by_tuner = grouped(races, itemgetter("tuner", "target"))
+    return [cell for whose, runs in by_tuner.items() for cell in _of_races(*whose, runs)]
 
 
 def _of_races(tuner: str, detail: str, runs: Sequence[dict]) -> list[Cell]:
