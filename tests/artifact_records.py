@@ -222,8 +222,8 @@ def evaluation_record(tuning, replicates):
     return about | {"runs": runs, "tuners": tuners}
 
 
-def regret_record(tuning, replicates=4):
-    """Fresh runs of all arms that tuners of ``tuning`` or the oracle chose, and of the finalists."""
+def regret_record(tuning):
+    """Four fresh runs of all arms that tuners of ``tuning`` or the oracle chose, and of the finalists."""
     model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
     losses, rng = LOSSES[model], generator("regret", model, sampler)
     grid, heuristic = arms_of(sampler, N_DATA[model])
@@ -231,10 +231,10 @@ def regret_record(tuning, replicates=4):
     means = [0.02 * 3 ** abs(math.log10(arm["step_size"]) + 5.5) * rng.uniform(1, 2) for arm in arms]
     runs = []
     for seconds in (1.0, 10.0):
-        shared = rng.lognormal(0, 0.1, replicates)
+        shared = rng.lognormal(0, 0.1, 4)
         for place, arm in enumerate(arms):
-            diverged = [is_lost(sampler, arm, chosen, i) for i in range(replicates)]
-            values = means[place] * shared * rng.lognormal(0, 0.1, replicates) * seconds**-0.3
+            diverged = [is_lost(sampler, arm, chosen, i) for i in range(4)]
+            values = means[place] * shared * rng.lognormal(0, 0.1, 4) * seconds**-0.3
             of_losses = {
                 loss: np.where(diverged, catalogue.cap_of(loss), factor * values).tolist()
                 for factor, loss in enumerate(losses, 1)
@@ -255,19 +255,14 @@ def regret_record(tuning, replicates=4):
 
 
 def clocks_record(tuning):
-    """The first arm of the first tuner under both clocks; under the wall clock it has fewer samples."""
+    """Three runs of the first arm of the first tuner under both clocks."""
     model, own = tuning["model"], tuning["tuners"][0]
-
-    def rows(clock, n):
-        made = [evaluation_row(generator(clock, i), model) for i in range(3)]
-        return [row | {"replicate": i, "n_samples": n, "diverged": False} for i, row in enumerate(made)]
-
-    common = {"model": model, "sampler": tuning["sampler"], "tuner": own["tuner"], "arm": own["best"]}
-    return (
-        common
-        | {"wall": rows("wall", 20_000), "calibrated": rows("calibrated", 25_000)}
-        | {"losses": list(LOSSES[model])}
-    )
+    about = {"model": model, "sampler": tuning["sampler"], "tuner": own["tuner"], "arm": own["best"]}
+    about["losses"] = list(LOSSES[model])
+    for clock in ("wall", "calibrated"):
+        rows = [evaluation_row(generator(clock, i), model) for i in range(3)]
+        about[clock] = [row | {"replicate": i, "diverged": False} for i, row in enumerate(rows)]
+    return about
 
 
 def reference_records(model):
@@ -336,10 +331,10 @@ def make(name, records):
     return maker_of(name)(belonging(records, about), **about.options)
 
 
-def record_of(records, model, sampler, tuner, kind="evaluation"):
-    """The first of these records; for a tuner's runs this is replicate 0."""
-    whose = (model, sampler, tuner)
-    return next(one for one in records[kind] if (one["model"], one["sampler"], one["tuner"]) == whose)
+def record_of(records, *whose):
+    """The record of evaluation of a model, sampler and tuner."""
+    found = records["evaluation"]
+    return next(one for one in found if (one["model"], one["sampler"], one["tuner"]) == whose)
 
 
 def cells_by(cells, *fields):

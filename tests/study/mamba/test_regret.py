@@ -203,6 +203,8 @@ def test_a_cell_of_the_short_table_is_the_mean_over_samplers_after_the_longest_r
     assert [cell.value for cell in each] == pytest.approx([2.25, 1.75])
     assert (found.value, found.se) == pytest.approx((2.0, math.hypot(*(cell.se for cell in each)) / 2))
     assert (found.finite, found.replicates) == (2, 2)
+    # Of a chain that never moves the loss is the same after the longer runs, whose losses are half as large.
+    assert cells["frozen", "ξ whitened"].value == pytest.approx(4.0)
     # A second loss with an oracle has a column of its own.
     oracles = {"xi_white": [1, 0], "relative_sd_error": [1, 1]}
     both = headline(*(record(losses=BOTH, oracles=oracles, **changes) for changes in ({}, SECOND)))

@@ -9,7 +9,7 @@ import pytest
 from artifact_records import cells_by, make, make_records
 
 from sgtune.study.mamba.artifacts import JUDGES
-from sgtune.study.report.table import DASH, NO_ARM, NOT_TRUSTED
+from sgtune.study.report.table import AT_CAP, DASH, NO_ARM, NOT_TRUSTED
 
 
 @pytest.fixture
@@ -88,6 +88,23 @@ def test_choices_for_short_runs_are_held_against_that_for_the_longest(records):
     for at in (("mamba", "10 s"), ("theory", "1 s"), ("theory", "10 s")):
         assert (cells[*at, "over_longest"].value, cells[*at, "over_longest"].se) == (1, None)
     assert cells["mamba", "10 s", "log10_step_size"].value == pytest.approx(-6)
+
+
+def test_nothing_is_held_against_a_choice_at_the_cap_and_without_a_trusted_reference_there_is_no_error(
+    records,
+):
+    [record] = records["horizons"]
+    [longest] = [one for one in record["samplers"][0]["runs"] if (one["arm"], one["seconds"]) == (1, 10)]
+    longest["losses"]["xi_white"][0] = 10.0
+    cells = cells_by(make("horizons", records), "tuner", "detail", "metric")
+    for at in ("1 s", "10 s"):
+        assert cells["mamba", at, "over_longest"].shown == AT_CAP
+        assert cells["mamba", at, "over_longest_xi"].value is not None
+    assert cells["mamba", "10 s", "xi_white_x100"].shown.startswith("≥ ")
+    record["trusted"] = False
+    cells = cells_by(make("horizons", records), "tuner", "detail", "metric")
+    assert cells["mamba", "1 s", "xi_white_x100"].shown == NOT_TRUSTED
+    assert ("mamba", "1 s", "over_longest") not in cells
 
 
 def cells_of(records, detail, tuner):
