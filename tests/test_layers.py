@@ -33,26 +33,20 @@ def imports_of(module: str, *, at_once: bool = False) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}: a relative import"
-            names |= {
-                full if (full := f"{node.module}.{alias.name}") in MODULES else node.module
-                for alias in node.names
-            }
-    return {name for name in names if name in MODULES} - {module}
+            full = [f"{node.module}.{alias.name}" for alias in node.names]
+            names |= {each if each in MODULES else node.module for each in full}
+    return names & MODULES.keys() - {module}
 
 
 def test_the_public_interface_has_nothing_of_the_study():
     import sgtune
 
     # Type checkers see the same homes.
-    (typed,) = [
-        node for node in ast.parse(MODULES["sgtune"].read_text("utf-8")).body if isinstance(node, ast.If)
-    ]
-    homes = {alias.asname: (node.module, alias.name) for node in typed.body for alias in node.names}
-    modules = {name for name, home in sgtune._HOME.items() if home.endswith(f".{name}") and name != "sample"}
-    assert homes == {
-        name: (home.rpartition(".")[0] if name in modules else home, name)
-        for name, home in sgtune._HOME.items()
-    }
+    body = ast.parse(MODULES["sgtune"].read_text("utf-8")).body
+    (typed,) = (node for node in body if isinstance(node, ast.If))
+    seen = {alias.asname: f"{node.module}.{alias.name}" for node in typed.body for alias in node.names}
+    homes = sgtune._HOME.items()
+    assert seen == {name: home if home.endswith(f".{name}") else f"{home}.{name}" for name, home in homes}
     assert not [home for home in sgtune._HOME.values() if home.startswith("sgtune.study")]
 
 
@@ -96,10 +90,9 @@ def test_nothing_downloaded_can_be_unpickled_or_executed():
     for module, path in MODULES.items():
         tree = ast.parse(path.read_text("utf-8"))
         for node in ast.walk(tree):
-            names = (
-                [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-            )
-            assert not {"pickle", "dill", "joblib", "marshal"} & set(names), module
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name for alias in node.names}
+                assert not {"pickle", "dill", "joblib", "marshal"} & names, module
             if isinstance(node, ast.Call):
                 assert ast.unparse(node.func) not in ("eval", "exec", "pd.read_pickle"), module
                 allowed = [word.value for word in node.keywords if word.arg == "allow_pickle"]
