@@ -52,11 +52,6 @@ def test_by_default_only_a_terminal_or_a_notebook_has_bars(monkeypatch):
     assert progress._is_shown()
 
 
-def test_a_bar_counts_all_steps_of_a_chain(bars):
-    assert sgtune.sample(NORMAL, "sgld", **ARM, position=np.zeros(2)).n_samples == 5_000
-    assert ("sgld", 5_000, 5_000) in bars
-
-
 def test_a_bar_moves_while_a_chain_runs_and_changes_no_draw(bars, monkeypatch):
     """However few draws are kept: a long run is 64 calls, a short one 1 + 2 + 4 + ... of its 64 parts."""
     draws, updates, update = [], [], tqdm.auto.tqdm.update

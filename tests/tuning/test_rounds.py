@@ -277,37 +277,32 @@ def test_arms_that_cannot_make_ten_steps_do_not_start_and_are_named(raw):
     assert {row["batch_size"] for row in given.rows} == {4_000, 400}
 
 
-def test_arms_that_a_few_rows_would_throw_out_do_not_start():
+@pytest.mark.parametrize(
+    ("sampler", "currency", "r"), [("sghmc-cv", "gradients", 500_000), ("sgld-cv", "steps", 2_000)]
+)
+def test_arms_that_a_few_rows_would_throw_out_do_not_start(sampler, currency, r):
     """Five of 50,000 rows have nearly all of the noise: batches of 50 rarely have one, and the best are so large that a
-    race of all arms could not pay for ten steps of them in its first rung."""
-    budgets = {"budget": Budget(gradients=500_000), "horizon": Budget(gradients=5_000_000)}
-    foreseen = tune(case("leverage"), "sghmc-cv", tuner="theory", **budgets)
-    result = tune(case("leverage"), "sghmc-cv", **budgets, rounds=1)
+    race of all arms could not pay for ten steps of them in its first rung. Of steps it can, whatever batches cost."""
+    model, budgets = (
+        case("leverage"),
+        {"budget": Budget(**{currency: r}), "horizon": Budget(**{currency: 10 * r})},
+    )
+    foreseen = tune(model, sampler, tuner="theory", **budgets)
+    result = tune(model, sampler, **budgets, rounds=1)
 
     def key(row):
         return row["step_size"], row["batch_size"], row["n_leapfrog"]
 
     errors = {key(row): row["discrepancy"] or np.inf for row in foreseen.rows}
-    possible = {arm for arm in errors if 10 * 2 * arm[1] * arm[2] <= 500_000}
+    possible = [arm for arm in errors if currency == "steps" or 10 * 2 * arm[1] * arm[2] <= r]
     most = HOPELESS * min(errors[arm] for arm in possible)
-    assert {key(row) for row in result.rows} == {arm for arm in possible if errors[arm] <= most}
-    assert result.best.batch_size == 5_000
-    n_data = case("leverage").n_data
-    assert result.gradient_evaluations > foreseen.gradient_evaluations > 13 * n_data
-
-
-def test_hopeless_arms_do_not_start_either_where_the_first_rung_pays_for_all():
-    """Of 2,000 steps each arm makes ten in the first rung, whatever its batches cost."""
-    budgets = {"budget": Budget(steps=2_000), "horizon": Budget(steps=20_000)}
-    foreseen = tune(case("leverage"), "sgld-cv", tuner="theory", **budgets)
-    errors = [row["discrepancy"] or np.inf for row in foreseen.rows]
-    result = tune(case("leverage"), "sgld-cv", **budgets, rounds=1)
-    assert not any(line.startswith("budget:") for line in result.warnings)
-    kept = sum(error <= HOPELESS * min(errors) for error in errors)
-    assert kept < len(errors)
-    assert len(result.rungs.query("rung == 1")) == kept
+    started = {arm for arm in possible if errors[arm] <= most}
+    assert {key(row) for row in result.rows} == started
     (line,) = (line for line in result.warnings if line.startswith("theory:"))
-    assert f"{len(errors) - kept} of {len(errors)} arms did not start" in line
+    assert f"{len(possible) - len(started)} of {len(possible)} arms did not start" in line
+    assert any(line.startswith("budget:") for line in result.warnings) == (currency == "gradients")
+    assert result.best.batch_size >= 5_000
+    assert result.gradient_evaluations > foreseen.gradient_evaluations > 13 * model.n_data
 
 
 def test_theory_throws_no_arm_out_where_scores_are_not_a_gaussians():
