@@ -147,7 +147,6 @@ def test_arms_of_one_value_or_without_any_rank_by_step_size_and_cost():
     values = [np.inf, 2.0, np.inf, np.nan, 1.0, 2.0, 0.0, 0.0]
     hope = [(1e-3, 800), (1e-5, 1), (1e-2, 8), (1e-3, 80), (1e-9, 1), (1e-6, 9), (1e-1, 1), (1e-2, 1)]
     assert race.rank_arms(values, hope) == [7, 6, 4, 5, 1, 3, 0, 2]
-    assert race.rank_arms(values) == [6, 7, 4, 1, 5, 0, 2, 3]
 
 
 def test_infinite_arms_survive_only_for_want_of_finite_ones():

@@ -145,14 +145,13 @@ class Racer:
         )
 
 
-def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list[int]:
+def rank_arms(values: list[float], tie_break: list[tuple]) -> list[int]:
     """Places from the lowest value to the highest; infinite and NaN ones last. Equal values, and those that are not
     finite, are in the order of ``tie_break``."""
-    tie_break = [()] * len(values) if tie_break is None else tie_break
 
     def rank(i: int) -> tuple:
         is_finite = bool(np.isfinite(values[i]))
-        return not is_finite, values[i] if is_finite else 0.0, tie_break[i], i
+        return not is_finite, values[i] if is_finite else 0.0, tie_break[i]
 
     return sorted(range(len(values)), key=rank)
 
