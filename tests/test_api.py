@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +20,13 @@ from sgtune.tuning import Grid, GridSearch, Halving, Heuristic, acceptance
 pytestmark = pytest.mark.optimised
 
 
+@cache
 def make_model():
     return small_logistic_model(n_data=4_000, dimension=10)
 
 
-@pytest.fixture(scope="module")
-def model():
-    return make_model()
-
-
-def test_chains_start_at_the_map_by_default(model):
+def test_chains_start_at_the_map_by_default():
+    model = make_model()
     still = {"step_size": 1e-20, "batch_size": 100, "budget": Budget(steps=3)}
     at_map = sgtune.sample(model, "sgld", **still)
     assert np.abs(at_map.scores()).max() < 0.1
@@ -59,6 +56,7 @@ BAD_SAMPLES = [
     ({**SGLD, "sampler": "sgld-cv", "centre": np.zeros(3, np.float32)}, "centre", "(3,)", "(10,)"),
     ({**SGLD, "cost": {}}, "cost", "{}", "a CostTable"),
     ({**SGLD, "position": np.full(10, np.nan)}, "position", "not finite"),
+    ({**SGLD, "inverse_temperature": 0}, "inverse_temperature", "0", "> 0"),
     ({**SGLD, "chains": 0}, "chains", "0", ">= 1"),
     ({**SGLD, "chains": 2, "n_starts": 0}, "n_starts", "0", ">= 1"),
     ({**SGLD, "chains": 2, "position": np.zeros((3, 10))}, "position", "(3, 10)", "(10,)", "(2, 10)"),
@@ -130,9 +128,7 @@ def report_errors():
     raised = []
     for function, arguments, *_ in CASES:
         try:
-            made = {
-                name: value() if isinstance(value, partial) else value for name, value in arguments.items()
-            }
+            made = {k: value() if isinstance(value, partial) else value for k, value in arguments.items()}
             getattr(sgtune, function)(*([] if function == "Budget" else [model]), **made)
             raised.append((None, "accepted"))
         except Exception as error:
@@ -143,14 +139,11 @@ def report_errors():
 @pytest.fixture(scope="module")
 def raised():
     """The errors that a user sees, from a process without the type checks of the tests."""
-    paths = [
-        str(Path(__file__).parent),
-        str(Path(sgtune.__file__).parents[1]),
-        os.environ.get("PYTHONPATH", ""),
-    ]
+    package = Path(sgtune.__file__).parents[1]
+    path = f"{package}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     command = [sys.executable, "-c", "import test_api; test_api.report_errors()"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    options = {"cwd": Path(__file__).parent, "env": os.environ | {"PYTHONPATH": path}}
+    done = subprocess.run(command, **options, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
@@ -158,19 +151,15 @@ def raised():
 def test_bad_input_gets_one_line_before_any_work(raised, number):
     """The line names the argument, its value and the allowed values."""
     is_input_error, line = raised[number]
+    _, _, argument, *parts = CASES[number]
     assert is_input_error, line
-    check_line(line, *CASES[number][2:])
-
-
-def check_line(error, *parts):
-    line = str(error)
     assert "\n" not in line
-    assert line.startswith(parts[0])
-    for part in parts[1:]:
-        assert part in line
+    assert line.startswith(argument)
+    assert all(part in line for part in parts), line
 
 
-def test_scores_are_those_of_the_draws_that_they_stand_beside(model):
+def test_scores_are_those_of_the_draws_that_they_stand_beside():
+    model = make_model()
     arm = {"step_size": 3e-5, "batch_size": 800, "n_leapfrog": 3}
     chain = sgtune.sample(model, "sghmc-cv", **arm, budget=Budget(steps=90), kept_draws=30)
     assert (chain.positions.shape, chain.stride, chain.diverged) == ((30, 10), 3, False)

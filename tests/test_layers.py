@@ -19,43 +19,34 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 def imports_of(module: str, *, at_once: bool = False) -> set[str]:
     """The modules of the package that ``module`` imports anywhere; ``at_once``: only at the top level."""
     tree = ast.parse(MODULES[module].read_text("utf-8"))
-    if at_once:
-        is_late = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-        nodes, found = [tree], []
-        while nodes:
-            node = nodes.pop()
-            is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-            if not isinstance(node, is_late) and not is_typing:
-                found.append(node)
-                nodes += ast.iter_child_nodes(node)
-    else:
-        found = list(ast.walk(tree))
+    nodes, found = [tree], []
+    while nodes:
+        node = nodes.pop()
+        is_late = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not at_once or not (is_late or is_typing):
+            found.append(node)
+            nodes += ast.iter_child_nodes(node)
     names = set()
     for node in found:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}: a relative import"
-            names |= {
-                full if (full := f"{node.module}.{alias.name}") in MODULES else node.module
-                for alias in node.names
-            }
-    return {name for name in names if name in MODULES} - {module}
+            full = [f"{node.module}.{alias.name}" for alias in node.names]
+            names |= {each if each in MODULES else node.module for each in full}
+    return names & MODULES.keys() - {module}
 
 
 def test_the_public_interface_has_nothing_of_the_study():
     import sgtune
 
     # Type checkers see the same homes.
-    (typed,) = [
-        node for node in ast.parse(MODULES["sgtune"].read_text("utf-8")).body if isinstance(node, ast.If)
-    ]
-    homes = {alias.asname: (node.module, alias.name) for node in typed.body for alias in node.names}
-    modules = {name for name, home in sgtune._HOME.items() if home.endswith(f".{name}") and name != "sample"}
-    assert homes == {
-        name: (home.rpartition(".")[0] if name in modules else home, name)
-        for name, home in sgtune._HOME.items()
-    }
+    body = ast.parse(MODULES["sgtune"].read_text("utf-8")).body
+    (typed,) = (node for node in body if isinstance(node, ast.If))
+    seen = {alias.asname: f"{node.module}.{alias.name}" for node in typed.body for alias in node.names}
+    homes = sgtune._HOME.items()
+    assert seen == {name: home if home.endswith(f".{name}") else f"{home}.{name}" for name, home in homes}
     assert not [home for home in sgtune._HOME.values() if home.startswith("sgtune.study")]
 
 
@@ -72,7 +63,7 @@ LAYERS = (
     *("support", "model", "stein", "metrics", "samplers", "bridges", "mode", "sampling", "theory", "tuning"),
     "study",
 )
-
+"""So nothing in the library imports the study, which is the last layer."""
 
 ROOMS = (
     *("catalogue", "posteriors", "ground_truth", "config", "pipeline", "report", "experiments"),
@@ -81,39 +72,27 @@ ROOMS = (
 """Of the study, as CONTRIBUTING.md lists them."""
 
 
-@pytest.mark.parametrize("number", range(len(LAYERS)))
-def test_a_layer_imports_only_layers_below_it(number):
-    """So nothing in the library imports the study, which is the last layer."""
-    assert_no_import_upwards("sgtune", LAYERS, number)
-
-
-@pytest.mark.parametrize("number", range(len(ROOMS)))
-def test_a_room_of_the_study_imports_only_rooms_below_it(number):
-    assert_no_import_upwards("sgtune.study", ROOMS, number)
-
-
-def assert_no_import_upwards(package, rooms, number):
-    paths = {f"{package}.{room}": room for room in rooms}
-    modules = {
-        module: room
+@pytest.mark.parametrize(("package", "rooms"), [("sgtune", LAYERS), ("sgtune.study", ROOMS)])
+def test_a_layer_imports_only_layers_below_it(package, rooms):
+    heights = {
+        module: height
         for module in MODULES
-        for path, room in paths.items()
-        if f"{module}.".startswith(f"{path}.")
+        for height, room in enumerate(rooms)
+        if f"{module}.".startswith(f"{package}.{room}.")
     }
-    for module in modules:
-        if modules[module] == rooms[number]:
-            used = {modules[name] for name in imports_of(module) if name in modules}
-            assert used <= set(rooms[: number + 1]), module
+    assert set(heights.values()) == set(range(len(rooms)))
+    for module, height in heights.items():
+        above = {name for name in imports_of(module) if heights.get(name, 0) > height}
+        assert not above, module
 
 
 def test_nothing_downloaded_can_be_unpickled_or_executed():
     for module, path in MODULES.items():
         tree = ast.parse(path.read_text("utf-8"))
         for node in ast.walk(tree):
-            names = (
-                [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-            )
-            assert not {"pickle", "dill", "joblib", "marshal"} & set(names), module
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name for alias in node.names}
+                assert not {"pickle", "dill", "joblib", "marshal"} & names, module
             if isinstance(node, ast.Call):
                 assert ast.unparse(node.func) not in ("eval", "exec", "pd.read_pickle"), module
                 allowed = [word.value for word in node.keywords if word.arg == "allow_pickle"]

@@ -31,6 +31,7 @@ REQUIREMENTS = [
     if not line.startswith("sgtune")
 ]
 MAIN_JOB = "python3 -m venv .venv && .venv/bin/pip install -e '.[study]' && .venv/bin/snakemake --cores all"
+PYTEST = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider")
 TESTS = "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest"
 
 
@@ -47,14 +48,6 @@ def locked() -> dict[str, str]:
     return pins([line for line in lines if not line.startswith("#")])
 
 
-def conda() -> tuple[str, dict[str, str]]:
-    """The Python pin and the pip pins of the conda environment."""
-    environment = yaml.safe_load((ROOT / "envs/sgtune.yaml").read_text("utf-8"))
-    python, pip, section = environment["dependencies"]
-    assert pip == "pip"
-    return python.removeprefix("python="), pins(section["pip"])
-
-
 def test_readme_opens_with_the_two_commands_and_ci_runs_the_second():
     readme = (ROOT / "README.md").read_text("utf-8")
     commands = re.findall(r"python3 -m venv .*", readme)
@@ -63,9 +56,11 @@ def test_readme_opens_with_the_two_commands_and_ci_runs_the_second():
 
 
 def test_lock_and_conda_environment_agree():
-    python, conda_pins = conda()
-    assert conda_pins == locked()
-    assert Version(python) in SpecifierSet(PROJECT["requires-python"])
+    environment = yaml.safe_load((ROOT / "envs/sgtune.yaml").read_text("utf-8"))
+    python, pip, section = environment["dependencies"]
+    assert pip == "pip"
+    assert pins(section["pip"]) == locked()
+    assert Version(python.removeprefix("python=")) in SpecifierSet(PROJECT["requires-python"])
 
 
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=str)
@@ -77,35 +72,21 @@ def test_lock_satisfies_every_bound(requirement):
 
 def test_slurm_profile_gives_timed_jobs_a_node_of_their_own():
     """`machine=1000` marks a timed rule, of any study; on a cluster nothing else keeps its neighbours away."""
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        *STUDIES,
-        "--dry-run",
-        "--executor",
-        "dryrun",
-        "--jobs",
-        "2",
-    ]
     # By the wall clock: where a run uses a cost table, evaluation does not need its own node.
-    command += ["--workflow-profile", "profiles/slurm", "--configfile", "config/paper.yaml"]
-    command += ["--config", "run=never-made"]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3_600, check=False)
-    assert result.returncode == 0, result.stderr
-    resources = re.findall(r"^ +resources: (.*)$", result.stdout, flags=re.M)
-    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)+)", result.stdout, flags=re.M)
+    options = "--dry-run --executor dryrun --jobs 2 --workflow-profile profiles/slurm"
+    options += " --configfile config/paper.yaml --config run=never-made"
+    command = (sys.executable, "-m", "snakemake", *STUDIES, *options.split())
+    plan = succeed(*command, cwd=ROOT, PYTHONPATH=str(ROOT / "src"))
+    resources = re.findall(r"^ +resources: (.*)$", plan, flags=re.M)
+    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)+)", plan, flags=re.M)
     timed = {rule for rule, job in jobs if "machine=1000" in job}
     assert timed >= {"calibrate_cost", "compare_clocks", "compare_preconditioned", "calibrate_adam_mcmc"}
     for line in resources:
         assert ("machine=1000" in line) == ("--exclusive" in line), line
 
 
-def declared(*extras: str) -> set[str]:
-    lines = [*PROJECT["dependencies"]]
-    for extra in extras:
-        lines += PROJECT["optional-dependencies"][extra]
-    return {canonicalize_name(Requirement(line).name) for line in lines} - {"sgtune"}
+def names_of(requirements: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(line).name) for line in requirements} - {"sgtune"}
 
 
 @pytest.fixture(scope="module")
@@ -167,12 +148,8 @@ def succeed(*command: str, cwd: Path, **environment: str) -> str:
 def test_the_library_works_without_what_the_study_needs(wheel, tmp_path):
     """The library imports none of the study's dependencies, even where they are installed."""
     zipfile.ZipFile(wheel).extractall(tmp_path)
-    further = declared("study") - declared()
-    refused = {
-        top
-        for top, names in packages_distributions().items()
-        if {canonicalize_name(name) for name in names} & further
-    }
+    further = names_of(EXTRAS["study"]) - names_of(PROJECT["dependencies"])
+    refused = {top for top, names in packages_distributions().items() if names_of(names) & further}
     assert {"snakemake", "numpyro", "seaborn", "yaml"} <= refused
     code = LIBRARY.format(refused=refused, target=str(tmp_path))
     printed = succeed(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path))
@@ -208,9 +185,8 @@ def test_draws_go_to_arviz_of_today(wheel, tmp_path, python):
     # The first ArviZ brought a package that writes NetCDF, and h5netcdf brought h5py; today's do not.
     run("-m", "pip", "install", "--quiet", f"{wheel}[arviz,numpyro,plots]", "h5py", *tools)
     run("-c", "import arviz; assert int(arviz.__version__.partition('.')[0]) >= 1")
-    options = ("-q", "-n", "0", "-p", "no:cacheprovider", "-rs")
     files = [f"tests/bridges/test_{name}.py" for name in ("arviz_trees", "numpyro_models")]
-    printed = run("-m", "pytest", *options, *files)
+    printed = run(*PYTEST, "-rs", *files)
     assert "test_arviz_trees" not in printed, "not skipped"
 
 
@@ -222,13 +198,6 @@ def test_models_of_the_oldest_numpyro_that_is_allowed(tmp_path):
     install = f"-m pip install --quiet --no-deps --target {tmp_path} {oldest}"
     succeed(sys.executable, *install.split(), cwd=tmp_path)
     both = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
-    options = ("-q", "-n", "0", "-p", "no:cacheprovider", "tests/bridges/test_numpyro_models.py")
-    succeed(
-        sys.executable,
-        "-c",
-        f"from numpyro import __version__ as v; assert '{oldest}' in f'numpyro=={{v}}'",
-        cwd=ROOT,
-        PYTHONPATH=both,
-    )
-    printed = succeed(sys.executable, "-m", "pytest", *options, cwd=ROOT, PYTHONPATH=both)
-    assert re.search(r"\d+ passed", printed)
+    run = partial(succeed, sys.executable, cwd=ROOT, PYTHONPATH=both)
+    run("-c", f"from numpyro import __version__ as v; assert '{oldest}' in f'numpyro=={{v}}'")
+    assert re.search(r"\d+ passed", run(*PYTEST, "tests/bridges/test_numpyro_models.py"))

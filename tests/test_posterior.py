@@ -67,9 +67,8 @@ def test_the_laplace_scale_is_the_root_of_the_inverse_hessian():
     scale = curvature.laplace_scale(model)
     np.testing.assert_allclose(scale @ scale.T @ hessian, np.eye(DIMENSION), atol=1e-4)
     np.testing.assert_array_equal(scale, np.tril(scale))
-    np.testing.assert_allclose(
-        curvature.laplace_sd(model), np.sqrt(np.diag(np.linalg.inv(hessian))), rtol=1e-4
-    )
+    sds = np.sqrt(np.diag(np.linalg.inv(hessian)))
+    np.testing.assert_allclose(curvature.laplace_sd(model), sds, rtol=1e-4)
     assert curvature.laplace_scale(model) is scale
 
 

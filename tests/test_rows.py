@@ -88,12 +88,23 @@ class Table:
         return self.bad[i](row) if i in self.bad else row
 
 
-def test_the_data_are_those_of_memory(in_memory, in_files):
-    assert in_files.checksum == in_memory.checksum
-    assert in_files.n_data == N
-    found = in_files.data.take(np.array([5, 3, 3, N - 1]))
-    for name, leaf in found.items():
-        expected = np.asarray(in_memory.data[name])[[5, 3, 3, N - 1]]
+@pytest.mark.parametrize("kind", ["maps", "rows by number", "hdf5", "of the other byte order"])
+def test_the_data_are_those_of_memory(in_memory, files, arrays, tmp_path, kind):
+    if kind == "of the other byte order":
+        source = {"x": arrays["x"].astype(">f4"), "y": arrays["y"].astype(">i8")}
+        in_memory = model_of(source)
+    elif kind == "hdf5":
+        source = pytest.importorskip("h5py").File(tmp_path / "rows.h5", "w")
+        source.update(arrays)
+        source = dict(source)
+    else:
+        source = files if kind == "maps" else Table(arrays)
+    model = model_of(RowSource(source, block=1))
+    assert model.checksum == in_memory.checksum
+    assert model.n_data == N
+    places = np.array([5, 3, 3, N - 1])
+    for name, leaf in model.data.take(places).items():
+        expected = np.asarray(in_memory.data[name])[places]
         assert leaf.dtype == expected.dtype
         np.testing.assert_array_equal(leaf, expected)
 
@@ -122,9 +133,7 @@ def test_passes_over_all_rows_are_equal(in_memory, in_files):
     for few in (
         lambda model: gradients.subset_scores(model, points, 0.1, map_result(model).position),
         lambda model: gradients.stochastic_scores(model, points, 50),
-        lambda model: np.concatenate(
-            [np.ravel(part) for part in laplace_of(model).directions if np.ndim(part)]
-        ),
+        lambda model: np.hstack([np.ravel(part) for part in laplace_of(model).directions if np.ndim(part)]),
     ):
         np.testing.assert_array_equal(few(in_files), few(in_memory))
 
@@ -144,11 +153,9 @@ def test_passes_over_all_rows_are_equal(in_memory, in_files):
 )
 def test_draws_are_equal(in_memory, in_files, sampler, numbers):
     budget = sgtune.Budget(steps=20) if numbers["batch_size"] == N else STEPS
+    options = {"step_size": 1e-5, "budget": budget, "kept_draws": 50, **numbers}
     one, other = (
-        np.asarray(
-            sgtune.sample(model, sampler, step_size=1e-5, **numbers, budget=budget, kept_draws=50).draws
-        )
-        for model in (in_memory, in_files)
+        np.asarray(sgtune.sample(model, sampler, **options).draws) for model in (in_memory, in_files)
     )
     assert np.isfinite(one).all()
     assert len(np.unique(one[..., 0])) > 1
@@ -156,45 +163,45 @@ def test_draws_are_equal(in_memory, in_files, sampler, numbers):
     np.testing.assert_array_equal(other, one)
 
 
+@pytest.fixture
+def taken(monkeypatch):
+    """How many rows were taken of sources, and by which thread, in each call."""
+    calls, take = [], RowSource.take
+
+    def noted(self, places):
+        calls.append((len(places), current_thread().name))
+        return take(self, places)
+
+    monkeypatch.setattr(RowSource, "take", noted)
+    return calls
+
+
 @pytest.mark.parametrize("chains", [None, 2])
-def test_chains_do_not_wait_for_rows_at_each_step(in_files, monkeypatch, chains):
-    threads = []
-    take = RowSource.take
-    monkeypatch.setattr(
-        RowSource, "take", lambda self, places: threads.append(current_thread().name) or take(self, places)
-    )
-    position = jnp.zeros(D)
-    options = {"step_size": 1e-5, "batch_size": 50, "budget": STEPS, "position": position}
+def test_chains_do_not_wait_for_rows_at_each_step(in_files, taken, chains):
+    options = {"step_size": 1e-5, "batch_size": 50, "budget": STEPS, "position": jnp.zeros(D)}
     sgtune.sample(in_files, "sghmc", n_leapfrog=2, chains=chains, **options)
-    assert threads
-    assert all(name.startswith("rows") for name in threads)
-    assert len(threads) <= 2 * STEPS.steps // 64
+    assert 0 < len(taken) <= 2 * STEPS.steps // 64
+    assert all(thread.startswith("rows") for _, thread in taken)
 
 
-def test_minibatches_that_do_not_fit_are_read_tile_by_tile(in_memory, in_files, monkeypatch):
+def test_minibatches_that_do_not_fit_are_read_tile_by_tile(in_memory, in_files, taken, monkeypatch):
     arguments = {"step_size": 1e-5, "batch_size": 17_000, "budget": sgtune.Budget(steps=5)}
     expected = sgtune.sample(in_memory, "sgld-cv", **arguments).draws
     for module in (minibatch, ahead):
         monkeypatch.setattr(module, "MOST_BYTES", 10_000)
-    asked = []
-    take = RowSource.take
-    monkeypatch.setattr(
-        RowSource, "take", lambda self, places: asked.append(len(places)) or take(self, places)
-    )
     np.testing.assert_array_equal(sgtune.sample(in_files, "sgld-cv", **arguments).draws, expected)
+    asked = [n for n, _ in taken]
     assert max(asked) < 17_000
     assert sum(asked) >= 2 * 5 * 17_000  # at the position and at the centre
 
 
 def test_tuning_is_equal(in_memory, in_files):
-    results = [
-        sgtune.tune(model, "sgld-cv", budget=sgtune.Budget(gradients=300_000))
-        for model in (in_memory, in_files)
-    ]
-    assert results[0].best == results[1].best
-    assert results[0].forecast == results[1].forecast
-    chains = [result.sample(budget=STEPS, check=False) for result in results]
-    np.testing.assert_array_equal(chains[1].draws, chains[0].draws)
+    budget = sgtune.Budget(gradients=300_000)
+    one, other = (sgtune.tune(model, "sgld-cv", budget=budget) for model in (in_memory, in_files))
+    assert one.best == other.best
+    assert one.forecast == other.forecast
+    draws = one.sample(budget=STEPS, check=False).draws
+    np.testing.assert_array_equal(other.sample(budget=STEPS, check=False).draws, draws)
 
 
 def test_blocks_are_shuffled_and_stay_together(files, arrays):
@@ -205,31 +212,12 @@ def test_blocks_are_shuffled_and_stay_together(files, arrays):
     assert (np.diff(blocks, axis=1) == 1).all()
     assert (blocks[:, 0] % 300 == 0).all()
     assert (np.diff(blocks[:, 0]) != 300).any()
-    moved = {name: array[numbers] for name, array in arrays.items()}
-    models = (
-        model_of(moved, shuffle_seed=None),
-        model_of(RowSource(files, block=300), shuffle_seed=4),
-    )
-    one, other = (
-        sgtune.sample(model, "sgld", step_size=1e-5, batch_size=100, budget=STEPS) for model in models
-    )
+    moved = model_of({name: array[numbers] for name, array in arrays.items()}, shuffle_seed=None)
+    stored = model_of(RowSource(files, block=300), shuffle_seed=4)
+    arm = {"step_size": 1e-5, "batch_size": 100, "budget": STEPS}
+    one, other = (sgtune.sample(model, "sgld", **arm) for model in (moved, stored))
     np.testing.assert_array_equal(other.draws, one.draws)
-    assert models[0].checksum != models[1].checksum  # of the rows as they were given
-
-
-def test_rows_by_number_and_hdf5_give_the_same_rows(in_files, arrays, tmp_path):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "rows.h5", "w") as file:
-        for name, array in arrays.items():
-            file[name] = array
-        stored = {name: file[name] for name in arrays}
-        places = np.array([7, 2, 19_999, 2])
-        for rows in (Table(arrays), stored):
-            model = model_of(RowSource(rows, block=1))
-            assert model.checksum == in_files.checksum
-            found, expected = (each.data.take(places) for each in (model, in_files))
-            for name in arrays:
-                np.testing.assert_array_equal(found[name], expected[name])
+    assert moved.checksum != stored.checksum  # of the rows as they were given
 
 
 def test_held_out_rows_are_the_last(files):
@@ -318,14 +306,13 @@ def test_memory_is_looked_at_more_often_where_rows_map_much(tmp_path, monkeypatc
     assert looks.count(2**30) > 2.5 * looks.count(0)
 
 
-def nan(row):
-    return {**row, "x": np.full(D, np.nan)}
-
-
 @pytest.mark.parametrize(
     ("bad", "line"),
     [
-        (nan, "data: 'x' has missing values (NaN) in row 17; drop such rows or fill them"),
+        (
+            lambda row: {**row, "x": np.full(D, np.nan)},
+            r"data: 'x' has missing values \(NaN\) in row 17; drop such rows or fill them",
+        ),
         (lambda row: {**row, "x": np.zeros(D + 1)}, "of 'x' are .*; all must be float64"),
         (lambda row: {**row, "y": 0.5}, "of 'y' are .*; all must be int64"),
         (lambda row: {"x": row["x"]}, "have another structure than row 0"),
@@ -333,19 +320,18 @@ def nan(row):
     ],
 )
 def test_bad_rows_are_named(arrays, bad, line):
-    line = line.replace("(NaN)", ".NaN.")
-    table = {name: array[:500] for name, array in arrays.items()}
-    with pytest.raises(InputError, match=line):
-        model_of(RowSource(Table(table, 500, {17: bad})))
+    rows = Table({name: array[:500] for name, array in arrays.items()}, 500, {17: bad})
     # With a checksum rows are seen first by the search for the mode, and by the thread that reads minibatches.
-    model = model_of(RowSource(Table(table, 500, {17: bad})), checksum="known")
-    with pytest.raises(InputError, match=line) as caught:
-        map_result(model)
-    assert "\n" not in str(caught.value)
-    start = jnp.zeros(D)
-    with pytest.raises(InputError, match=line) as caught:
-        sgtune.sample(model, "sgld", step_size=1e-5, batch_size=50, budget=STEPS, position=start)
-    assert "\n" not in str(caught.value)
+    model = model_of(RowSource(rows), checksum="known")
+    arm = {"step_size": 1e-5, "batch_size": 50, "budget": STEPS, "position": jnp.zeros(D)}
+    for read in (
+        lambda: model_of(RowSource(rows)),
+        lambda: map_result(model),
+        lambda: sgtune.sample(model, "sgld", **arm),
+    ):
+        with pytest.raises(InputError, match=line) as caught:
+            read()
+        assert "\n" not in str(caught.value)
 
 
 def test_a_source_that_grows_is_refused(arrays):
@@ -363,10 +349,7 @@ def test_a_source_that_grows_is_refused(arrays):
         ({"x": np.zeros((4, 2)), "y": np.zeros(5)}, "rows: the arrays must share a leading axis"),
         (np.zeros((0, 2)), "rows: number of rows: 0"),
         (np.array(["a", "b"]), "data: 'data' has dtype <U1"),
-        (
-            {"x": np.zeros(3), "y": pd.Series([1.0, 2.0, 3.0], index=[2, 0, 1])},
-            "^rows: pandas takes rows by their labels",
-        ),
+        ({"x": np.zeros(3), "y": pd.Series([1.0, 2.0, 3.0])}, "^rows: pandas takes rows by their labels"),
     ],
 )
 def test_what_is_no_source_is_refused(rows, line):
@@ -375,11 +358,11 @@ def test_what_is_no_source_is_refused(rows, line):
 
 
 def test_values_that_32_bits_do_not_hold_are_refused(arrays):
-    times = 1.7e9 + np.arange(N) / 100.0
+    times = {**arrays, "x": np.stack([1.7e9 + np.arange(N) / 100.0] * D, axis=1)}
     with pytest.raises(InputError, match="column 0 of 'x' loses its values in float32") as in_memory:
-        model_of({**arrays, "x": np.stack([times] * D, axis=1)})
+        model_of(times)
     with pytest.raises(InputError) as stored:
-        model_of(RowSource({**arrays, "x": np.stack([times] * D, axis=1)}))
+        model_of(RowSource(times))
     assert str(stored.value) == str(in_memory.value)
     with pytest.raises(InputError, match="'y' has the integer"):
         model_of(RowSource({**arrays, "y": np.arange(N) + 2**40}))
@@ -394,16 +377,3 @@ def test_rows_of_16_bits_have_a_checksum(arrays):
 def test_data_in_a_source_are_no_arrays(in_files):
     with pytest.raises(InputError, match="data: 'x' of the rows of a source is not allowed"):
         in_files.data["x"]
-
-
-def test_columns_of_the_other_byte_order_are_those_of_memory(tmp_path):
-    x = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
-    np.save(tmp_path / "x.npy", x.astype(">f4"))
-    source = RowSource({"x": np.load(tmp_path / "x.npy", mmap_mode="r"), "n": np.arange(50, dtype=">i8")})
-    found, numbers = (
-        source.take(np.array([3, 1]))[::-1] if source.names[0] == "n" else source.take(np.array([3, 1]))
-    )
-    assert found.dtype.isnative
-    assert numbers.dtype == np.int32
-    np.testing.assert_array_equal(found, x[[3, 1]])
-    np.testing.assert_array_equal(numbers, [3, 1])

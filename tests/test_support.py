@@ -70,12 +70,9 @@ with atomic_write({str(path)!r}) as temporary:
     "words", [(errno.ENOSPC, os.strerror(errno.ENOSPC)), ("write failed: 'No space left on device'",)]
 )
 def test_a_full_disk_is_one_line_with_the_file(tmp_path, words):
-    def write():
-        with atomic_write(tmp_path / "file.nc"):
-            raise OSError(*words)
-
-    with pytest.raises(DataError, match=r"file.nc: the disk is full, and the file was not written$"):
-        write()
+    line = r"file.nc: the disk is full, and the file was not written$"
+    with pytest.raises(DataError, match=line), atomic_write(tmp_path / "file.nc"):
+        raise OSError(*words)
 
 
 def test_json_holds_plain_numbers_and_null_for_what_is_not_finite(tmp_path):

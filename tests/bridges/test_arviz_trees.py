@@ -28,14 +28,11 @@ def log_likelihood(position, rows):
 
 
 def model_of(**options):
-    start = {"mean": jnp.zeros(()), "log_sd": jnp.zeros(())}
     own = {"log_prior": log_prior, "log_likelihood": log_likelihood, "data": Y}
-    return sgtune.define_model("normal", **own, init=lambda key: start, **options)
+    return sgtune.define_model("normal", **own, init=lambda key: {"mean": 0.0, "log_sd": 0.0}, **options)
 
 
-MODEL = model_of(
-    constrain=lambda position, rows: {"mean": position["mean"], "sd": jnp.exp(position["log_sd"])}
-)
+MODEL = model_of(constrain=lambda p, rows: {"mean": p["mean"], "sd": jnp.exp(p["log_sd"])})
 
 
 def chain_of(model=MODEL, n=50, **others):
@@ -110,6 +107,7 @@ def test_few_draws_are_evenly_spaced_and_end_with_the_last():
 def test_arviz_reads_a_tuned_run(tmp_path):
     """Summary, traces and the cross-validation of a run, whose file keeps how it was tuned."""
     pytest.importorskip("matplotlib").use("agg")
+    xarray = pytest.importorskip("xarray")
     result = sgtune.tune(MODEL, "sgld", tuner="theory", budget=sgtune.Budget(steps=400))
     chains = [result.sample(check=False, seed=seed) for seed in (0, 1)]
     tree = to_arviz(chains, log_likelihood=True, tuning=result)
@@ -123,19 +121,17 @@ def test_arviz_reads_a_tuned_run(tmp_path):
     at_mode = float(jnp.sum(log_likelihood({"mean": Y.mean(), "log_sd": np.log(Y.std())}, Y)))
     assert at_mode - 8 < total < at_mode
     tree.to_netcdf(tmp_path / "run.nc")
-    import xarray
-
     kept = xarray.open_dataset(tmp_path / "run.nc", group="posterior").attrs
     assert json.loads(kept["tuning"])["best"]["step_size"] == result.best.step_size
 
 
 def test_bad_input_is_one_line(monkeypatch):
-    with pytest.raises(sgtune.InputError, match=r"^chains: 0 given"):
-        to_arviz([])
-    with pytest.raises(sgtune.InputError, match=r"^chains: 2 given; .* one model"):
-        to_arviz([chain_of(), chain_of(model_of())])
-    with pytest.raises(sgtune.InputError, match=r"^kept_draws: 0 is not allowed"):
-        chain_of().to_arviz(kept_draws=0)
     monkeypatch.setattr(arviz_trees, "MOST_BYTES", 1_000)
-    with pytest.raises(sgtune.InputError, match=r"^log_likelihood: 50 draws of N=30 rows .*kept_draws"):
-        chain_of().to_arviz(log_likelihood=True)
+    for line, chains, options in (
+        (r"^chains: 0 given", [], {}),
+        (r"^chains: 2 given; .* one model", [chain_of(), chain_of(model_of())], {}),
+        (r"^kept_draws: 0 is not allowed", [chain_of()], {"kept_draws": 0}),
+        (r"^log_likelihood: 50 draws of N=30 rows .*kept_draws", [chain_of()], {"log_likelihood": True}),
+    ):
+        with pytest.raises(sgtune.InputError, match=line):
+            to_arviz(chains, **options)

@@ -290,11 +290,7 @@ def two_plates(x, y):
         (scanned, {}, r"model: 'scanned' has a scan over the rows"),
         (own_scale, {}, r"model: the log probability of row \d+ of 'own_scale'"),
         (own_array, {}, r"model: 'own_array' fails on 2 of its N=60 rows: .*must be in data"),
-        (
-            own_array_by_index,
-            {},
-            r"model: the log probability of row \d+ of .* arrays with N rows must be in data",
-        ),
+        (own_array_by_index, {}, r"model: the log probability of row \d+ of .* with N rows must be in data"),
         (lagged, {}, r"model: the log probability of row \d+ of 'lagged'"),
         (counted, {}, r"model: 'counted' cannot be compiled .*must be in kwargs"),
         (no_rows, {}, r"model: 'no_rows' has no observed site"),

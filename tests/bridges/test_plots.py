@@ -1,5 +1,7 @@
 """Pictures show what the tables say: survivors, the arm that was chosen, dead arms, and parameters that were named."""
 
+from itertools import product
+
 import jax.numpy as jnp
 import matplotlib
 import numpy as np
@@ -19,21 +21,18 @@ def _closed():
 
 
 def rungs():
+    columns = ["rung", "step_size", "batch_size", "n_leapfrog", "steps", "discrepancy", "pruned", "race"]
     rows = []
     for race in (1, 2):
-        for rung, step, size, value, pruned in [
-            (1, 1e-3, 10, 0.4, True),
-            (1, 1e-3, 20, 0.2, False),
-            (1, 1e-2, 20, 0.3 * race, False),
-            (1, 1e-1, 20, None, True),
-            (2, 1e-3, 20, 0.2, True),
-            (2, 1e-2, 20, 0.1, False),
-        ]:
-            arm = {"step_size": step, "batch_size": size, "n_leapfrog": None}
-            rows.append(
-                {"rung": rung, **arm, "steps": 10, "discrepancy": value, "pruned": pruned, "race": race}
-            )
-    return pd.DataFrame(rows)
+        rows += [
+            (1, 1e-3, 10, None, 10, 0.4, True, race),
+            (1, 1e-3, 20, None, 10, 0.2, False, race),
+            (1, 1e-2, 20, None, 10, 0.3 * race, False, race),
+            (1, 1e-1, 20, None, 10, None, True, race),
+            (2, 1e-3, 20, None, 10, 0.2, True, race),
+            (2, 1e-2, 20, None, 10, 0.1, False, race),
+        ]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def points_of(axis, *, is_full):
@@ -45,11 +44,6 @@ def points_of(axis, *, is_full):
             if bool(len(each.get_facecolor())) == is_full:
                 found += each.get_offsets().tolist()
     return sorted(found)
-
-
-def test_arms_that_differ_in_the_step_size_alone_are_drawn():
-    one_size = rungs().query("batch_size == 20")
-    assert points_of(plot_race(one_size, None)[1], is_full=True) == [[1e-2, 0.1]]
 
 
 def test_a_race_has_a_panel_for_each_rung_of_its_last_race():
@@ -71,30 +65,20 @@ def test_a_race_has_a_panel_for_each_rung_of_its_last_race():
 
 
 def test_a_race_of_one_size_without_a_winner():
-    table = rungs()[lambda t: (t["batch_size"] == 20) & (t["race"] == 1)].drop(columns="race")
-    axes = plot_race(table, None)
+    axes = plot_race(rungs().query("batch_size == 20 and race == 1").drop(columns="race"), None)
+    assert points_of(axes[1], is_full=True) == [[1e-2, 0.1]]
     assert axes[-1].get_legend() is None
     assert not [each for each in axes[0].collections if each.get_sizes()[0] == 140]
 
 
 def test_arms_that_differ_look_different():
     """With more of them than there are colours."""
-    table = pd.concat(
-        [
-            rungs().assign(batch_size=batch, n_leapfrog=steps)
-            for batch in (10, 20, 30)
-            for steps in (1, 2, 5, 10)
-        ]
-    )
-    axes = plot_race(table, None)
-    handles = axes[-1].get_legend().legend_handles
-    assert len({(handle.get_color(), handle.get_marker()) for handle in handles}) == len(handles) == 12
-    assert [text.get_text() for text in axes[-1].get_legend().get_texts()][:4] == [
-        "10, 1",
-        "10, 2",
-        "10, 5",
-        "10, 10",
-    ]
+    arms = list(product((10, 20, 30), (1, 2, 5, 10)))
+    tables = [rungs().assign(batch_size=batch, n_leapfrog=steps) for batch, steps in arms]
+    legend = plot_race(pd.concat(tables), None)[-1].get_legend()
+    looks = {(handle.get_color(), handle.get_marker()) for handle in legend.legend_handles}
+    assert len(looks) == len(legend.legend_handles) == 12
+    assert [text.get_text() for text in legend.get_texts()] == [f"{batch}, {steps}" for batch, steps in arms]
 
 
 def test_traces_are_against_the_step():
@@ -128,9 +112,8 @@ def test_chains_are_named_and_parameters_that_the_model_calls_otherwise():
         init=lambda key: {"mean": zero, "sd": zero},
         constrain=lambda p, rows: {"mean": p["mean"], "sd": jnp.exp(p["sd"])},
     )
-    run = sgtune.sample(
-        model, "sgld", step_size=1e-3, batch_size=10, budget=sgtune.Budget(steps=60), chains=2
-    )
+    arm = {"step_size": 1e-3, "batch_size": 10, "budget": sgtune.Budget(steps=60)}
+    run = sgtune.sample(model, "sgld", **arm, chains=2)
     axes = run.plot()
     assert {row[0].get_ylabel() for row in axes} == {"mean", "sd\n(unconstrained)"}
     (legend,) = axes[0, 0].figure.legends
@@ -139,20 +122,11 @@ def test_chains_are_named_and_parameters_that_the_model_calls_otherwise():
 
 
 def test_parameters_that_were_named_are_red_and_the_worst_is_at_the_top():
-    columns = {
-        "sd_ratio": [2.0, 1.0],
-        "sd_ratio_se": [0.1, 0.1],
-        "mean_error": [0.0, 0.1],
-        "mean_error_se": [0.1, 0.1],
-    }
-    table = pd.DataFrame({**columns, "problems": ["too wide", ""]}, index=["u", "v"])
-    axes = plot_diagnosis(table)
-    labels = dict(
-        zip(axes[0].get_yticks(), [text.get_text() for text in axes[0].get_yticklabels()], strict=True)
-    )
-    assert labels == {1: "u: too wide", 0: "v"}
-    marks = [line for line in axes[0].lines if line.get_marker() == "o"]
-    assert [(line.get_xdata()[0], line.get_ydata()[0], line.get_color()) for line in marks] == [
-        (2, 1, BAD),
-        (1, 0, OK),
-    ]
+    columns = ["sd_ratio", "sd_ratio_se", "mean_error", "mean_error_se", "problems"]
+    rows = [(2.0, 0.1, 0.0, 0.1, "too wide"), (1.0, 0.1, 0.1, 0.1, "")]
+    axis = plot_diagnosis(pd.DataFrame(rows, columns=columns, index=["u", "v"]))[0]
+    labels = [text.get_text() for text in axis.get_yticklabels()]
+    assert dict(zip(axis.get_yticks(), labels, strict=True)) == {1: "u: too wide", 0: "v"}
+    marks = [line for line in axis.lines if line.get_marker() == "o"]
+    shown = [(line.get_xdata()[0], line.get_ydata()[0], line.get_color()) for line in marks]
+    assert shown == [(2, 1, BAD), (1, 0, OK)]

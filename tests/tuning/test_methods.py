@@ -8,34 +8,19 @@ import sgtune
 from sgtune import Budget, InputError, sample
 from sgtune.samplers import SAMPLERS, published_name
 from sgtune.samplers.gradients import ESTIMATORS
-from sgtune.tuning import (
-    Grid,
-    GridSearch,
-    Halving,
-    Theory,
-    acceptance,
-    predictive,
-    stein,
-)
+from sgtune.tuning import Grid, GridSearch, Halving, Theory, acceptance, predictive, stein
 from sgtune.tuning.judges import ArmDraws
 
-AXES = {"log10_step_sizes": (-2.0, -3.0, -4.0, -5.0), "batch_fractions": (1.0, 0.1), "n_leapfrogs": (2,)}
-GRID = Grid(**AXES)
 
-
-@pytest.fixture(scope="module")
-def model():
-    return small_logistic_model(n_data=1_000)
-
-
-def test_a_chain_by_objects_equals_the_chain_by_name(model):
+def test_a_chain_by_objects_equals_the_chain_by_name():
+    model = small_logistic_model(n_data=1_000)
     options = {"step_size": 1e-4, "batch_size": 100, "n_leapfrog": 3, "budget": Budget(steps=20)}
     by_name = sample(model, "sghmc-cv", **options)
-    sampler, gradient = sgtune.samplers.sghmc, sgtune.gradients.control_variate
-    assert (sample(model, sampler, gradient=gradient, **options).draws == by_name.draws).all()
-    assert (sample(model, "sghmc", gradient=gradient, **options).draws == by_name.draws).all()
-    best = tune(model, sgtune.samplers.sgld, tuner=Halving(grid=GRID), budget=Budget(steps=20)).best
-    assert best == tune(model, "sgld", tuner=Halving(grid=GRID), budget=Budget(steps=20)).best
+    for sampler in (sgtune.samplers.sghmc, "sghmc"):
+        chain = sample(model, sampler, gradient=sgtune.gradients.control_variate, **options)
+        assert (chain.draws == by_name.draws).all()
+    race = {"tuner": Halving(grid=Grid((-2.0, -3.0, -4.0), (1.0, 0.1))), "budget": Budget(steps=20)}
+    assert tune(model, sgtune.samplers.sgld, **race).best == tune(model, "sgld", **race).best
 
 
 SGLD, CV = SAMPLERS["sgld"], ESTIMATORS["cv"]

@@ -40,6 +40,8 @@ def test_a_loaded_result_is_the_same_and_makes_the_same_run(model, result, tmp_p
     winner = next(row for row in result.rows[::-1] if not row["pruned"])
     assert loaded.forecast == result.forecast == winner["discrepancy"]
     assert loaded.rungs.equals(result.rungs)
+    assert len(loaded.plot()) == result.rungs["rung"].nunique()
+    matplotlib.pyplot.close("all")
     runs = [each.sample(kept_draws=50, check=False) for each in (result, loaded)]
     np.testing.assert_array_equal(runs[0].draws, runs[1].draws)
     assert runs[1].n_samples == 2_000
@@ -56,32 +58,28 @@ def test_a_race_is_made_again_by_the_costs_that_a_file_of_it_keeps(model, result
     assert again.cost == loaded.cost == first.cost
 
 
-def test_a_result_without_its_model_or_of_another_cannot_sample(result, tmp_path):
-    path = tmp_path / "result.npz"
-    result.save(path)
+def test_a_result_without_its_model_or_of_another_cannot_sample_but_keeps_its_plan(model, result, tmp_path):
+    first, again = tmp_path / "result.npz", tmp_path / "again.npz"
+    result.save(first)
+    loaded = TuningResult.load(first)
     with pytest.raises(InputError, match=r"model: .*load\(path, model\)"):
-        TuningResult.load(path).sample()
-    for model, words in (
-        (small_logistic_model(dimension=3), "dimension 3"),
-        (small_logistic_model(seed=1), "checksum"),
-    ):
-        with pytest.raises(InputError, match=f"model: .* has {words}"):
-            TuningResult.load(path, model)
-
-
-def test_a_result_that_was_loaded_without_its_model_keeps_its_plan(model, result, tmp_path):
-    result.save(tmp_path / "result.npz")
-    TuningResult.load(tmp_path / "result.npz").save(tmp_path / "again.npz")
-    run = TuningResult.load(tmp_path / "again.npz", model).sample(kept_draws=5, check=False)
+        loaded.sample()
+    loaded.save(again)
+    others = {"dimension 3": small_logistic_model(dimension=3), "checksum": small_logistic_model(seed=1)}
+    for path in (first, again):
+        for words, other in others.items():
+            with pytest.raises(InputError, match=f"model: .* has {words}"):
+                TuningResult.load(path, other)
+    run = TuningResult.load(again, model).sample(kept_draws=5, check=False)
     assert run.n_samples == 2_000
-    with pytest.raises(InputError, match=r"model: .* has dimension 3"):
-        TuningResult.load(tmp_path / "again.npz", small_logistic_model(dimension=3))
 
 
-def test_a_rule_plans_no_run_unless_it_is_given_one(tmp_path):
-    model = small_logistic_model()
-    tune(model, "sgld", tuner="heuristic").save(tmp_path / "rule.npz")
-    for found in (tune(model, "sgld", tuner="heuristic"), TuningResult.load(tmp_path / "rule.npz", model)):
+def test_a_rule_plans_no_run_unless_it_is_given_one(model, tmp_path):
+    rule = tune(model, "sgld", tuner="heuristic")
+    rule.save(tmp_path / "rule.npz")
+    with pytest.raises(InputError, match="'heuristic' ran no arms"):
+        rule.plot()
+    for found in (rule, TuningResult.load(tmp_path / "rule.npz", model)):
         with pytest.raises(InputError, match=r"^budget: None .* heuristic has chosen for no planned run"):
             found.sample()
         assert found.sample(Budget(steps=30), check=False).n_samples == 30
@@ -118,12 +116,13 @@ def test_a_result_without_a_winner_is_saved(tmp_path):
     options = {"preconditioner": "none", "budget": Budget(steps=100), "tuner": tuner}
     with pytest.raises(AllDivergedError) as caught:
         tune(gaussian_model(np.eye(2), np.zeros(2)), "sgld", **options)
-    caught.value.result.save(tmp_path / "none.npz")
+    lost = caught.value.result
+    lost.save(tmp_path / "none.npz")
     loaded = TuningResult.load(tmp_path / "none.npz")
     assert loaded.best is None
+    assert loaded.rows == lost.rows
     with pytest.raises(InputError, match=r"^best: None is not allowed"):
-        caught.value.result.sample()
-    assert loaded.rows == caught.value.result.rows
+        lost.sample()
 
 
 def test_the_planned_run_is_checked_in_the_users_coordinates():
@@ -151,12 +150,3 @@ def test_the_planned_run_is_checked_in_the_users_coordinates():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tuned.sample(Budget(steps=4_000), check=False)
-
-
-def test_the_picture_has_a_panel_for_each_rung(result):
-    axes = result.plot()
-    assert len(axes) == result.rungs["rung"].nunique()
-    matplotlib.pyplot.close("all")
-    idle = tune(small_logistic_model(), "sgld", tuner="heuristic")
-    with pytest.raises(InputError, match="'heuristic' ran no arms"):
-        idle.plot()

@@ -12,17 +12,20 @@ TUNER = Halving(grid=Grid((-0.5, -1.0, -2.0), batch_fractions=(0.1,)))
 STEPS = 2_000
 
 
+def make_model():
+    return gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
+
+
 @pytest.fixture(scope="module")
 def run():
-    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
-    return tune_and_sample(model, "sgld-cv", budget=Budget(steps=STEPS), chains=3, tuner=TUNER, seed=4)
+    options = {"budget": Budget(steps=STEPS), "chains": 3, "tuner": TUNER, "seed": 4}
+    return tune_and_sample(make_model(), "sgld-cv", **options)
 
 
 def test_the_run_is_what_tuning_and_sampling_give_one_after_the_other(run):
     """The longest arm of the race has a tenth of a chain's budget, and the horizon is that of one chain."""
-    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
     budgets = {"budget": Budget(steps=STEPS // 10), "horizon": Budget(steps=STEPS)}
-    tuned = sgtune.tune(model, "sgld-cv", **budgets, tuner=TUNER, seed=4, n_starts=3)
+    tuned = sgtune.tune(make_model(), "sgld-cv", **budgets, tuner=TUNER, seed=4, n_starts=3)
     assert isinstance(run.tuning.sample(Budget(steps=5)), sgtune.Chain)
     assert run.tuning.rows == tuned.rows
     assert max(row["steps"] for row in run.tuning.rows) == STEPS // 10
@@ -54,8 +57,7 @@ def test_chains_of_a_tuned_run_start_about_all_modes_that_starts_find(tmp_path):
     with pytest.warns(UserWarning, match=r"^modes: the search found 2"):
         run = tune_and_sample(model, "sgld-cv", tuner="theory", budget=Budget(steps=200), chains=4)
     assert run.tuning.best.preconditioner is not None
-    signs = np.sign(run.draws[:, -1])
-    assert sorted(map(tuple, set(map(tuple, signs)))) == [(-1, 1), (1, -1)]
+    assert {tuple(row) for row in np.sign(run.draws[:, -1])} == {(-1, 1), (1, -1)}
     assert len(model.found.searches) == 4
     # So do chains of a result, as many as there are starts.
     model = mixture_model()
@@ -81,19 +83,14 @@ def test_numbers_in_place_of_the_chosen_ones_have_no_forecast(run):
     assert tuned.sample(**same, **few).forecast == tuned.forecast
 
 
-def test_the_check_may_be_left_out():
-    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
-    run = tune_and_sample(model, "sgld-cv", budget=Budget(steps=200), chains=2, tuner=TUNER, check=False)
-    assert run.diagnosis is None
-    assert "check" not in run.cost
-
-
 def test_no_mode_is_searched_for_where_the_position_is_given():
-    """Also if an earlier call has found one."""
-    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
+    """Also if an earlier call has found one. The check may be left out."""
+    model = make_model()
     sgtune.tune(model, "sgld-cv", budget=Budget(steps=20), tuner=TUNER)
     assert len(model.found.searches) == 1
-    options = {"budget": Budget(steps=200), "chains": 3, "tuner": TUNER}
+    options = {"budget": Budget(steps=200), "chains": 3, "tuner": TUNER, "check": False}
     run = tune_and_sample(model, "sgld-cv", position=np.array([0.4, -0.9], np.float32), **options)
     run.tuning.sample(chains=2, check=False)
     assert len(model.found.searches) == 1
+    assert run.diagnosis is None
+    assert "check" not in run.cost

@@ -96,11 +96,7 @@ def _log_densities(density: Density, positions: PyTree, data: PyTree) -> tuple[j
 
 
 def to_arviz(
-    chains: Sequence[Any],
-    *,
-    log_likelihood: bool = False,
-    tuning: Any = None,
-    kept_draws: int | None = None,
+    chains: Sequence[Any], *, log_likelihood: bool = False, tuning: Any = None, kept_draws: int | None = None
 ) -> "InferenceData | DataTree":
     """Chains of one model as groups of ArviZ.
 
@@ -146,10 +142,7 @@ def to_arviz(
     stats = {name: np.repeat(np.asarray(each)[:, None], n_kept, axis=1) for name, each in stats.items()}
     if np.isnan(stats["acceptance_rate"]).all():
         del stats["acceptance_rate"]
-    groups = {
-        "posterior": posterior,
-        "sample_stats": {**stats, "diverging": ~np.isfinite(draws).all(axis=2)},
-    }
+    groups = {"posterior": posterior, "sample_stats": {**stats, "diverging": ~np.isfinite(draws).all(axis=2)}}
     coords, dims = {}, {}
     if log_likelihood:
         if isinstance(model.data, StoredRows):

@@ -10,14 +10,7 @@ from jaxtyping import Array, Float, PyTree
 from sgtune.model import Model
 from sgtune.support.errors import InputError
 
-__all__ = [
-    "blocks_of",
-    "check_position",
-    "flatten",
-    "from_matrix",
-    "to_matrix",
-    "unflatten",
-]
+__all__ = ["blocks_of", "check_position", "flatten", "from_matrix", "to_matrix", "unflatten"]
 
 
 def flatten(position: PyTree) -> Float[np.ndarray, " D"]:

@@ -170,15 +170,15 @@ class RowSource:
         return [leaf.astype(_narrow(leaf.dtype), copy=False) for leaf in found]
 
     def columns(self) -> Iterator[tuple[str, np.dtype, tuple[int, ...], Iterator[np.ndarray]]]:
-        """Of each leaf the name, the dtype, the shape, and its rows as they are stored, block by block, in the order of
-        the source."""
+        """Of each leaf the name, the dtype, the shape, and its rows as they are stored, but in the byte order of this
+        machine, block by block, in the order of the source."""
         for i, (name, (shape, dtype)) in enumerate(zip(self.names, self._given, strict=True)):
             each = max(1, min(2**16, 2**24 // max(1, prod(shape) * dtype.itemsize)))
             starts = range(0, self.n_rows, each)
             blocks = (
                 self._read(np.arange(start, min(start + each, self.n_rows)), [i])[0] for start in starts
             )
-            yield name, dtype, (self.n_rows, *shape), blocks
+            yield name, dtype.newbyteorder("="), (self.n_rows, *shape), blocks
 
     def _length(self) -> int | None:
         """The number of rows now; None if arrays differ in it."""
@@ -252,7 +252,7 @@ class RowSource:
             raise InputError(
                 f"data: {name!r} has missing values (NaN) in row {row}; drop such rows or fill them"
             )
-        return rows
+        return rows.astype(dtype.newbyteorder("="), copy=False)
 
     def _advise(self, is_scattered: bool) -> None:
         """Have the system read no neighbours of scattered rows, and read ahead in passes."""

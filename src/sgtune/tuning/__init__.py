@@ -6,15 +6,7 @@ from sgtune.tuning.horizon import at_horizon
 from sgtune.tuning.judges import Judge, acceptance, predictive, stein
 from sgtune.tuning.race import AllDivergedError, halving_schedule
 from sgtune.tuning.tune import TuningResult, tune
-from sgtune.tuning.tuners import (
-    TUNERS,
-    Grid,
-    GridSearch,
-    Halving,
-    Heuristic,
-    Theory,
-    Tuner,
-)
+from sgtune.tuning.tuners import TUNERS, Grid, GridSearch, Halving, Heuristic, Theory, Tuner
 
 __all__ = [
     "TUNERS",

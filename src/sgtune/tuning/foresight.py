@@ -13,7 +13,7 @@ from sgtune.support.errors import InputError
 from sgtune.theory.laplace import MOST_NUMBERS, laplace_of, spread_ratios, terms_of
 from sgtune.theory.linear import expected_errors
 from sgtune.theory.recursions import check_known
-from sgtune.tuning.race import describe
+from sgtune.tuning.race import Racer, describe, record_rung
 
 __all__ = ["Choice", "foresee", "promising"]
 
@@ -62,28 +62,11 @@ def foresee(
     errors = expected_errors(sampler, arms, laplace.directions, n_steps)
     order = np.lexsort(([arm.step_size for arm in arms], np.where(np.isfinite(errors), errors, np.inf)))
     best = int(order[0]) if np.isfinite(errors[order[0]]) else None
-    rows, warnings = [], []
-    for place, (arm, error) in enumerate(zip(arms, errors, strict=True)):
-        stable = bool(np.isfinite(error))
-        reason = "unstable" if not stable else "" if place == best else "higher value than the survivors"
-        rows.append(
-            {
-                "rung": 1,
-                **arm.to_record(),
-                "steps": 0,
-                "samples": 0,
-                "points": 0,
-                "discrepancy": float(error) if stable else None,
-                "pruned": place != best,
-                "reason": reason,
-            }
-        )
-    unstable = [arm.step_size for arm, error in zip(arms, errors, strict=True) if not np.isfinite(error)]
-    if unstable:
-        span = f"{min(unstable):.3g} to {max(unstable):.3g}"
-        warnings.append(
-            f"rung 1: {len(unstable)} of {len(arms)} arms have no value (unstable), of step sizes {span}"
-        )
+    racers = [Racer(place, arm) for place, arm in enumerate(arms)]
+    reasons = ["" if np.isfinite(error) else "unstable" for error in errors]
+    survivors = [] if best is None else [racers[best]]
+    values = dict(enumerate(errors.tolist()))
+    rows, warnings = record_rung(0, racers, [0] * len(arms), values, reasons, survivors)
     evaluations = terms_of(model)
     if laplace.basis is not None:
         root = laplace.basis / np.sqrt(laplace.directions.curvature)

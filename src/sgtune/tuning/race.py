@@ -145,14 +145,13 @@ class Racer:
         )
 
 
-def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list[int]:
+def rank_arms(values: list[float], tie_break: list[tuple]) -> list[int]:
     """Places from the lowest value to the highest; infinite and NaN ones last. Equal values, and those that are not
     finite, are in the order of ``tie_break``."""
-    tie_break = [()] * len(values) if tie_break is None else tie_break
 
     def rank(i: int) -> tuple:
         is_finite = bool(np.isfinite(values[i]))
-        return not is_finite, values[i] if is_finite else 0.0, tie_break[i], i
+        return not is_finite, values[i] if is_finite else 0.0, tie_break[i]
 
     return sorted(range(len(values)), key=rank)
 
@@ -160,7 +159,7 @@ def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list
 def record_rung(
     number: int,
     running: Sequence[Racer],
-    judged: Sequence[ArmDraws],
+    n_points: Sequence[int],
     values: Mapping[int, float],
     remarks: Sequence[str],
     survivors: Sequence[Racer],
@@ -168,13 +167,13 @@ def record_rung(
     """A row for each arm of the rung ``number`` (from 0), and one warning if some have no value.
 
     Args:
-        judged: the input of the judge for each arm.
+        n_points: how many the judge had of each arm.
         values: by the arms' indices.
         remarks: of the judge, on each arm; why one has no value.
     """
     alive = {racer.index for racer in survivors}
     rows, dead = [], []
-    for racer, used, remark in zip(running, judged, remarks, strict=True):
+    for racer, points, remark in zip(running, n_points, remarks, strict=True):
         value = values[racer.index]
         if not racer.finite:
             reason = "diverged"
@@ -194,7 +193,7 @@ def record_rung(
                 **racer.arm.to_record(),
                 "steps": racer.steps,
                 "samples": len(racer.draws),
-                "points": len(used.points),
+                "points": points,
                 "discrepancy": value if np.isfinite(value) else None,
                 "pruned": racer.index not in alive,
                 "reason": reason,
@@ -352,7 +351,8 @@ class Race:
             survivors = [running[i] for i in order[: rung.n_survivors]]
             if number == 0:
                 n_short = sum(racer.ran > racer.spent for racer in running if racer.steps <= FEWEST_STEPS)
-            rows, warnings = record_rung(number, running, judged, values, remarks, survivors)
+            n_points = [len(used.points) for used in judged]
+            rows, warnings = record_rung(number, running, n_points, values, remarks, survivors)
             self.rows += rows
             self.warnings += warnings
             alive = {racer.index for racer in survivors}

@@ -12,12 +12,7 @@ from jaxtyping import PyTree
 from numpy.typing import ArrayLike
 
 from sgtune.bridges.plots import plot_race
-from sgtune.mode.coordinates import (
-    check_preconditioner,
-    local_factor,
-    precondition,
-    resolve_preconditioner,
-)
+from sgtune.mode.coordinates import check_preconditioner, local_factor, precondition, resolve_preconditioner
 from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model import Model
@@ -652,11 +647,7 @@ def _doubts(sampler: str, arms: Sequence[Arm], best: Arm, forecast: float | None
 
 
 def _chosen(
-    races: Races,
-    model: Model,
-    arms: list[Arm],
-    remarks: list[str],
-    result: Callable[..., TuningResult],
+    races: Races, model: Model, arms: list[Arm], remarks: list[str], result: Callable[..., TuningResult]
 ) -> TuningResult:
     """The decision of a tuner that runs no arm, on ``model`` in its coordinates.
 

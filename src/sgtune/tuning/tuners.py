@@ -34,15 +34,7 @@ from sgtune.tuning.horizon import at_horizon
 from sgtune.tuning.judges import Judge, predictive, stein
 from sgtune.tuning.race import Schedule, halving_schedule, single_rung
 
-__all__ = [
-    "TUNERS",
-    "Grid",
-    "GridSearch",
-    "Halving",
-    "Heuristic",
-    "Theory",
-    "Tuner",
-]
+__all__ = ["TUNERS", "Grid", "GridSearch", "Halving", "Heuristic", "Theory", "Tuner"]
 
 
 @dataclass(frozen=True)
