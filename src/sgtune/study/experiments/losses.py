@@ -16,6 +16,7 @@ from jaxtyping import Float
 from sgtune import metrics
 from sgtune.mode.find import map_position
 from sgtune.model import Model
+from sgtune.model.positions import flatten
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.lockstep import Lockstep
@@ -204,8 +205,5 @@ def raced_arm(task: Task, **options: object) -> Arm | None:
 
 def frozen_losses(model: Model, losses: Losses) -> dict[str, float]:
     """The losses of a chain that stays at the MAP: exact, without a run."""
-    position = map_position(model)
-    row = {} if losses.reference is None else metrics.frozen_errors(model, position, losses.reference)
-    if losses.prediction_draws:
-        row |= metrics.at_position(model, position)
-    return {name: capped(name, row[name]) for name in losses.names}
+    at_mode = losses.of_draws(model, flatten(map_position(model))[None])
+    return {name: capped(name, value) for name, value in at_mode.items()}

@@ -91,9 +91,8 @@ def rerun_finalists(
 
     Returns:
         ``losses`` (their names), ``arms``, ``finalists`` (loss -> their places in ``arms``), ``chosen``, ``oracles``,
-        ``random`` (places of arms drawn at random from those that stayed finite in the screen), ``runs`` (for each arm
-        and each of the seconds: steps, and a list over replicates of ``diverged`` and of each loss), ``screen`` and
-        ``frozen``.
+        ``random`` (places of arms drawn at random from those that stayed finite in the screen), ``runs`` (of
+        `run_replicates`), ``screen`` and ``frozen``.
     """
     losses, seconds = losses_of(task, section["prediction_draws"]), section["seconds"]
     in_screen = [

@@ -134,8 +134,7 @@ def compare_horizons(task: Task, settings: Mapping) -> dict:
     Returns:
         ``seconds`` (the horizons), ``race_seconds`` (R), ``losses`` (their names), and ``samplers``: for each
         ``sampler`` the ``arms``, the choices ``chosen`` (tuner, horizon, the arm's place or None, and its ``foreseen``
-        error), and ``runs`` (for each arm and horizon: steps, and lists over replicates of ``diverged`` and of each
-        loss).
+        error), and ``runs`` (of `run_replicates`).
     """
     section, losses = settings["horizons"], losses_of(task, prediction_draws=0)
 
