@@ -196,9 +196,9 @@ def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterato
 def raced_arm(task: Task, **options: object) -> Arm | None:
     """The choice of `sgtune.tune` with these ``options``; None if every arm diverged. An oracle's is that of a race
     by the true losses of an arm's own draws so far (`Losses.judge`)."""
-    options = {"preconditioner": "none", **options}
+    options |= {"preconditioner": "none", "cost": task.cost, "seed": task.seed}
     try:
-        return tune(task.model, task.sampler, cost=task.cost, seed=task.seed, **options).best
+        return tune(task.model, task.sampler, **options).best
     except AllDivergedError:
         return None
 

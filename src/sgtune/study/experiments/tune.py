@@ -25,19 +25,16 @@ AHEAD = ("mamba", "theory")
 def tuning_arguments(settings: Mapping, tuner: str) -> dict:
     """``tuner``, ``budget``, ``horizon`` and ``preconditioner`` of `sgtune.tune` from the configuration's sections
     (`settings_of`)."""
-    own = dict(settings[TUNERS[tuner].section])
-    own.pop("replicates", None)
-    amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
-    budget = Budget(**amounts) if any(amounts.values()) else None
-    ahead = own.pop("horizon", None)
-    method = METHODS[method_of(tuner)]
+    section, method = settings[TUNERS[tuner].section], METHODS[method_of(tuner)]
+    amounts = {"seconds": section.get("seconds"), "steps": section.get("n_steps")}
+    ahead = section.get("horizon")
+    own = {**section, "validation_fraction": settings["tuning"]["validation_fraction"]}
     if method.choose is not None:
         # It runs no arm and needs no clock: costs give the number of steps that the horizon buys.
         own.pop("clock", None)
-    own |= {"validation_fraction": settings["tuning"]["validation_fraction"]}
     return {
         "tuner": with_numbers(method, settings["grids"], own),
-        "budget": budget,
+        "budget": Budget(**amounts) if any(amounts.values()) else None,
         "horizon": None if ahead is None else Budget(seconds=ahead),
         # As in the papers, whose step sizes are for the parameters themselves.
         "preconditioner": "none",
