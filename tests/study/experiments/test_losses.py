@@ -54,10 +54,14 @@ def run(model, losses):
 def test_losses_are_those_of_all_draws_and_of_predictions_evenly_spaced(
     model, losses, run, monkeypatch, chunk
 ):
-    """Also where the run is longer than a chunk of steps: draws that predict keep their spacing."""
+    """Also where the run is longer than a chunk of steps: draws that predict keep their spacing, with and without a
+    reference."""
     monkeypatch.setattr(lockstep, "CHUNK_DRAWS", chunk)
     arms = [GOOD, SMALL, Arm(1e-4, 400)]
-    for arm, rows in zip(arms, run(arms, seconds=[0.1, 0.15]), strict=True):
+    by_predictions = losses._replace(names=("log_loss",), reference=None)
+    found, bare = (run(arms, seconds=[0.1, 0.15], losses=own) for own in (losses, by_predictions))
+    for arm, rows, without in zip(arms, found, bare, strict=True):
+        assert [row["losses"]["log_loss"] for row in without] == [row["losses"]["log_loss"] for row in rows]
         together = [other for other in arms if other.batch_size == arm.batch_size]
         for seconds, row in zip((0.1, 0.15), rows, strict=True):
             n_steps = round(seconds / (1e-3 if arm.batch_size == 40 else 2e-3))

@@ -168,14 +168,15 @@ def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterato
     if losses.reference is not None:
         moments = metrics.Moments(model, losses.reference, np.asarray(ensemble.start), ensemble.width)
     for n_steps in steps:
+        # Every stride-th draw of the whole run predicts, wherever a chunk begins, or the way to a further judgement.
         if moments is None:
-            kept.append(ensemble.advance(n_steps - done, stride))
+            wanted = stride * np.arange(done // stride + 1, n_steps // stride + 1)
+            kept.append(ensemble.advance_to(n_steps, wanted))
             done = n_steps
         while done < n_steps:
             draws = ensemble.advance_chunk(n_steps - done)
             moments.add(draws)
             if stride:
-                # Every stride-th draw of the whole run, wherever a chunk begins.
                 kept.append(draws[(-done - 1) % stride :: stride].copy())
             done += len(draws)
         rates, records = ensemble.statistics.get("acceptance_rate"), []
