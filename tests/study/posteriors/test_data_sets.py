@@ -74,18 +74,12 @@ class Answers(BaseHTTPRequestHandler):
             # Some servers say so of a file that is gzipped itself; it must not arrive unpacked.
             self.send_header("Content-Encoding", "gzip")
         self.end_headers()
-        if self.path == "/stalls":
-            self.server.until_the_end.wait()
-            return
-        if self.path == "/trickles":
+        if self.path in ("/stalls", "/trickles"):
             with suppress(ConnectionError):
                 while not self.server.until_the_end.wait(0.05):
-                    self.wfile.write(b"1")
+                    self.wfile.write(b"1" if self.path == "/trickles" else b"")
             return
         self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
 
 
 @pytest.fixture(scope="module")
