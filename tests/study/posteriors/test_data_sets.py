@@ -321,6 +321,10 @@ def test_rows_of_libsvm_are_read_as_they_were_written(tmp_path, monkeypatch):
     found, classes = parse_libsvm(b"2\n1.0 3:-1e-2", n_features=3, n_classes=2, where="a")
     np.testing.assert_array_equal(found, np.float32([[0, 0, 0], [0, 0, -0.01]]))
     assert classes.tolist() == [1, 0]
+    sizes = {"n_features": 3, "n_classes": 2}
+    for line in ("3 1:1", "1.5 1:1", "1 4:1", "1 2:1 1:1", "1 1:nan", "1 1", "", f"1 {10**30}:1"):
+        words, content = "a, line 2: .*; expected a label from 1 to 2", f"1 1:1\n{line}\n".encode()
+        assert_refuses(words, parse_libsvm, content, where="a", name="a", **sizes)
 
 
 def packaged(name, folder):

@@ -378,7 +378,7 @@ def parse_libsvm(
             if not (np.diff(places) > 0).all() or not np.isfinite(values).all():
                 raise ValueError
             labels[row] = range(1, n_classes + 1).index(float(label))
-        except ValueError:
+        except (ValueError, OverflowError):
             raise DataError(
                 f"{where}, line {row + 1}: {line[:60]!r}; expected a label from 1 to {n_classes} and index:value "
                 f"pairs, indices that grow from 1 to {n_features}, finite values"
