@@ -87,7 +87,7 @@ def rerun_finalists(
     Args:
         section: the configuration's section ``regret``.
         screened: the result of `screen_grid`, whose programs short runs use again.
-        chosen: tuner -> its arm, or None, in each tuning replicate.
+        chosen: of `sgtune.study.experiments.tune.chosen_arms`.
 
     Returns:
         ``losses`` (their names), ``arms``, ``finalists`` (loss -> their places in ``arms``), ``chosen``, ``oracles``,

@@ -68,11 +68,8 @@ def tune_sampler(
 
     The tuners, in their order, share compiled programs, and within a replicate the random streams of an arm. A tuner
     without randomness has one replicate. In a record's seconds, ``cold`` is the time that a user waits who runs this
-    tuner alone in a new process, including ``startup`` and all compilation of sampling programs; ``warm`` has neither.
-    A tuner that finds no arm has ``best`` None, and a ``reason``.
-
-    Args:
-        startup: seconds from the start of the process until now.
+    tuner alone in a new process, including ``startup``, the seconds of the process until now, and all compilation of
+    sampling programs; ``warm`` has neither. A tuner that finds no arm has ``best`` None, and a ``reason``.
     """
 
     def race(tuner: str, own: Mapping, replicate: int, fraction: float) -> dict:

@@ -160,13 +160,8 @@ class Checkpoints:
     """The folder of one chain, and its blocks so far in memory.
 
     Each block has the ``statistics``, one value per iteration, ``draws`` (m, D), ``functionals`` (n, K) if the model
-    has any, ``seconds``, and further arrays that describe its end.
-
-    Args:
-        fingerprint: covers all that the blocks depend on. Blocks with another one are not used.
-
-    Attributes:
-        blocks: the arrays of each block, up to the last complete one with this fingerprint.
+    has any, ``seconds``, and further arrays that describe its end. ``blocks`` are those up to the last complete one
+    with this ``fingerprint``, which covers all that they depend on.
     """
 
     def __init__(self, folder: str | Path, fingerprint: str):
