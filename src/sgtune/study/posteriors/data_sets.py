@@ -169,7 +169,7 @@ class DataSet:
             for suffix, unpack in (("", bytes), (".gz", gzip.decompress), (".bz2", bz2.decompress)):
                 if (packed := path.with_name(name + suffix)).is_file():
                     return unpack(packed.read_bytes())
-            raise DataError(f"neither {path} nor {name}.gz beside it")
+            raise DataError(f"neither {path} nor {name}.gz or {name}.bz2 beside it")
 
         own = self.of_mirror or (lambda get: {name: get(name) for name in self.sha256})
         return Source(f"mirror {mirror}", lambda: own(get))
