@@ -22,11 +22,10 @@ def small_pmf():
 
 
 @cache
-def small_network(n_hidden=HIDDEN, **ood):
-    """A network (of 5 hidden units: D = 145) for ten classes of 4 x 4 images, each a noisy pattern.
+def small_network():
+    """A network of 5 hidden units (D = 145) for ten classes of 4 x 4 images, each a noisy pattern.
 
-    300 images train it, 90 test it. The out-of-distribution images are pure noise. ``ood``: other entries of
-    ``test_data["ood"]``.
+    300 images train it, 90 test it. The out-of-distribution images are pure noise.
     """
     from sgtune.study.posteriors import bnn
 
@@ -38,9 +37,9 @@ def small_network(n_hidden=HIDDEN, **ood):
     test_data = {
         "inputs": images[300:],
         "targets": labels[300:],
-        "ood": {"name": "noise", "inputs": noise, "missing": None} | ood,
+        "ood": {"name": "noise", "inputs": noise, "missing": None},
     }
-    return bnn.from_arrays(images[:300], labels[:300], test_data=test_data, n_hidden=n_hidden)
+    return bnn.from_arrays(images[:300], labels[:300], test_data=test_data, n_hidden=HIDDEN)
 
 
 def random_draws(model, n, seed=0, sd=1.0):

@@ -1,8 +1,5 @@
 """Evaluation runs: the entries of a row, the draws that tables and curves share, and each chosen arm run once."""
 
-import copy
-from functools import partial
-
 import jax
 import numpy as np
 import pytest
@@ -127,19 +124,17 @@ def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
     """The race that chose an arm has favoured its draws: an evaluation by the same streams would be too good."""
     model, arm, cost = small_logistic_model(n_data=200), Arm(1e-3, 20), CostTable({("sgld", 20, None): 1e-3})
     reference = metrics.Reference(np.ones(2))
-    whole = partial(
-        run, burn_in=0.0, kept_draws=100, curves={"replicates": 0}, reference=reference, cost=cost
-    )
-    found = [whole(model, arm, i)["table"]["relative_sd_error"] for i in (0, 1)]
-    streams = [f"{of} {i}" for of in ("evaluation", "race") for i in (0, 1)]
+    options = {"burn_in": 0.0, "kept_draws": 100, "curves": {"replicates": 0}, "cost": cost}
     own, minibatches = {}, set()
-    for stream in streams:
+    for stream in ("evaluation 0", "evaluation 1", "race 0", "race 1"):
         ensemble = Lockstep(model, "sgld", [arm], seed=0, replicate=stream)
         minibatches.add(tuple(jax.random.key_data(ensemble.minibatch_key).tolist()))
         draws = ensemble.advance(100)[:, 0]
         own[stream] = metrics.reference_errors(model, draws, reference)["relative_sd_error"]
     assert len(set(own.values())) == len(minibatches) == 4
-    assert found == [pytest.approx(own[stream], rel=1e-6) for stream in streams[:2]]
+    for i in (0, 1):
+        found = run(model, arm, i, reference=reference, **options)["table"]["relative_sd_error"]
+        assert found == pytest.approx(own[f"evaluation {i}"], rel=1e-6)
 
 
 def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():
@@ -189,28 +184,20 @@ def logistic():
     return small_logistic_model(n_data=200)
 
 
-@pytest.fixture
-def ran(monkeypatch):
-    """(step size, replicate) of every run."""
-    return Calls(monkeypatch, module, "evaluate_run", lambda task, arm, r, section: (arm.step_size, r))
-
-
-def evaluate(model, folder, chosen=CHOSEN):
-    log = Log(folder, model, "sgld", cost=COST)
-    return evaluate_tuned(log.task, chosen, SECTION), log
-
-
-def without_clock(record):
-    record = copy.deepcopy(record)
-    for run in record["runs"]:
-        for row in [run["table"]] * (run["table"] is not None) + run["curves"]:
-            assert row.pop("wall_seconds") > 0
-    return record
-
-
-def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run(logistic, tmp_path, ran):
+def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run(
+    logistic, tmp_path, monkeypatch
+):
     """A killed job goes on with the runs that it has not made; with a cost table the rows are bit for bit the same."""
-    record, _ = evaluate(logistic, tmp_path / "whole")
+    ran = Calls(monkeypatch, module, "evaluate_run", lambda task, arm, r, section: (arm.step_size, r))
+
+    def evaluate(name, chosen=CHOSEN):
+        log = Log(tmp_path / name, logistic, "sgld", cost=COST)
+        found = evaluate_tuned(log.task, chosen, SECTION)
+        for row in [row for run in found["runs"] for row in (run["table"], *run["curves"]) if row]:
+            assert row.pop("wall_seconds") > 0
+        return found, log
+
+    record, _ = evaluate("whole")
     assert ran == RUNS
     assert record["clock"] == "calibrated"
     assert record["tuners"] == [
@@ -226,15 +213,15 @@ def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run
     ran.clear()
     ran.killed_at = RUNS[4]
     with pytest.raises(KeyboardInterrupt):
-        evaluate(logistic, tmp_path / "part")
-    again, log = evaluate(logistic, tmp_path / "part")
+        evaluate("part")
+    again, log = evaluate("part")
     assert ran == RUNS, "each once"
     assert len(log.taken()) == 4
-    assert without_clock(again) == without_clock(record)
+    assert again == record
     ran.clear()
     # An arm that rounds to the same name is another arm.
     near = {**ARM, "step_size": 1e-3 * (1 + 1e-9)}
-    more, _ = evaluate(logistic, tmp_path / "part", CHOSEN | {"heuristic": [near]})
+    more, _ = evaluate("part", CHOSEN | {"heuristic": [near]})
     assert ran[:3] == [(near["step_size"], replicate) for replicate in range(3)]
     assert [one["runs"] for one in more["tuners"]] == [[0, 1, 2], [3, 1, 4], [5, 6, 7], [0, 8, 2]]
 

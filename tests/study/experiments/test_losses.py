@@ -54,10 +54,14 @@ def run(model, losses):
 def test_losses_are_those_of_all_draws_and_of_predictions_evenly_spaced(
     model, losses, run, monkeypatch, chunk
 ):
-    """Also where the run is longer than a chunk of steps: draws that predict keep their spacing."""
+    """Also where the run is longer than a chunk of steps: draws that predict keep their spacing, with and without a
+    reference."""
     monkeypatch.setattr(lockstep, "CHUNK_DRAWS", chunk)
     arms = [GOOD, SMALL, Arm(1e-4, 400)]
-    for arm, rows in zip(arms, run(arms, seconds=[0.1, 0.15]), strict=True):
+    by_predictions = losses._replace(names=("log_loss",), reference=None)
+    found, bare = (run(arms, seconds=[0.1, 0.15], losses=own) for own in (losses, by_predictions))
+    for arm, rows, without in zip(arms, found, bare, strict=True):
+        assert [row["losses"]["log_loss"] for row in without] == [row["losses"]["log_loss"] for row in rows]
         together = [other for other in arms if other.batch_size == arm.batch_size]
         for seconds, row in zip((0.1, 0.15), rows, strict=True):
             n_steps = round(seconds / (1e-3 if arm.batch_size == 40 else 2e-3))
@@ -93,11 +97,8 @@ def test_an_arm_that_diverges_is_named_and_counts_as_the_cap(run):
     (good,), (bad,) = run([GOOD, BAD])
     assert (good["diverged"], bad["diverged"]) == (False, True)
     assert set(bad["losses"].values()) == {10.0}
-    for loss, value, expected in (
-        *(("xi_white", 3.0, 3.0), ("xi_white", 11.0, 10.0), ("log_loss", np.inf, 10.0)),
-        *(("brier", np.nan, 2.0), ("brier", 1.5, 1.5)),
-    ):
-        assert capped(loss, value) == expected
+    assert [capped("xi_white", value) for value in (3.0, 11.0, np.inf)] == [3.0, 10.0, 10.0]
+    assert [capped("brier", value) for value in (1.5, np.nan)] == [1.5, 2.0]
 
 
 def test_losses_are_those_that_the_reference_knows(model, reference):
@@ -130,32 +131,23 @@ def test_an_oracle_judges_by_the_true_loss_of_its_own_draws(model, losses):
 
 
 @pytest.fixture
-def screened(model, reference):
-    def run(folder, grid=GRID):
-        log = Log(folder, model, "sgld", grid, COST, reference)
-        race, extra = {"seconds": 0.03, "pruning_rate": 2}, [Arm(1 / 400, 40)]
-        return screen_grid(log.task, SECTION, race=race, n_races=2, extra=extra), log
-
-    return run
+def job(model, reference, tmp_path):
+    return lambda name, grid=GRID: Log(tmp_path / name, model, "sgld", grid, COST, reference)
 
 
-@pytest.fixture
-def reran(model, reference):
-    def run(screen, folder, chosen):
-        log = Log(folder, model, "sgld", GRID, COST, reference)
-        return rerun_finalists(log.task, SECTION, screen, chosen), log
-
-    return run
+def screened(log):
+    race, extra = {"seconds": 0.03, "pruning_rate": 2}, [Arm(1 / 400, 40)]
+    return screen_grid(log.task, SECTION, race=race, n_races=2, extra=extra)
 
 
-def test_from_the_screen_to_the_finalists(screened, reran, tmp_path):
-    screen, _ = screened(tmp_path / "screen")
+def test_from_the_screen_to_the_finalists(job):
+    screen = screened(job("screen"))
     assert [arm["is_extra"] for arm in screen["arms"]] == [False] * 5 + [True]
     assert screen["arms"][0]["diverged"] == [True, True]
     oracles = {name: len(arms) for name, arms in screen["oracles"].items()}
     assert oracles == {"xi_white": 2, "relative_sd_error": 2}
     chosen = {"tuner": [{"step_size": 1e-6, "batch_size": 40, "n_leapfrog": None}, None]}
-    found, _ = reran(screen, tmp_path / "regret", chosen)
+    found = rerun_finalists(job("regret").task, SECTION, screen, chosen)
     json.dumps(found, allow_nan=False)
     arms = [Arm(**arm) for arm in found["arms"]]
     assert len(set(arms)) == len(arms)
@@ -181,16 +173,17 @@ def test_from_the_screen_to_the_finalists(screened, reran, tmp_path):
             assert not set(of_screen[found["arms"][run["arm"]]["step_size"]]) & set(values)
 
 
-def test_pieces_of_a_screen_are_taken_unless_they_are_of_another_grid(screened, reran, tmp_path):
-    whole, _ = screened(tmp_path / "parts")
-    again, log = screened(tmp_path / "parts")
-    assert again == whole
-    assert log.taken()
-    other = {**GRID, "log10_step_sizes": [-3.5, -4.5]}
-    found, log = screened(tmp_path / "parts", other)
-    assert log.taken() == []
+def test_pieces_of_a_screen_are_taken_unless_they_are_of_another_grid(job):
+    whole, again = screened(job("parts")), job("parts")
+    assert screened(again) == whole
+    assert again.taken()
+    other = job("parts", {**GRID, "log10_step_sizes": [-3.5, -4.5]})
+    found = screened(other)
+    assert other.taken() == []
     assert [arm["step_size"] for arm in found["arms"]] == pytest.approx([10**-3.5, 10**-4.5, 1 / 400])
     chosen = {"tuner": [{"step_size": 1e-6, "batch_size": 40, "n_leapfrog": None}]}
-    reran(found, tmp_path / "regret", {})
-    assert reran(found, tmp_path / "regret", {})[1].taken()
-    assert reran(found, tmp_path / "regret", chosen)[1].taken() == [], "nor of other arms"
+    # Nor those of other arms.
+    for own, is_taken in (({}, False), ({}, True), (chosen, False)):
+        log = job("regret")
+        rerun_finalists(log.task, SECTION, found, own)
+        assert bool(log.taken()) == is_taken

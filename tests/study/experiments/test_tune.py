@@ -36,9 +36,11 @@ def model():
 
 @pytest.fixture
 def tuned(monkeypatch):
-    """The names of the tuners that ran."""
+    """The tuner and the replicate of each race."""
     names = {Halving: "mamba-ksd", GridSearch: "grid", Heuristic: "heuristic"}
-    return Calls(monkeypatch, module, "tune", lambda *_, tuner, **__: names[type(tuner)])
+    return Calls(
+        monkeypatch, module, "tune", lambda *_, tuner, replicate, **__: (names[type(tuner)], replicate)
+    )
 
 
 def tune_all(model, folder, settings=TUNERS, inputs="1", seed=0, **options):
@@ -57,19 +59,26 @@ def without_seconds(records):
 
 
 def test_a_killed_job_goes_on_after_its_last_race_and_equals_an_unbroken_one(model, tmp_path, tuned):
-    whole, _ = tune_all(model, tmp_path / "whole", startup=2.5)
-    assert [record["tuner"] for record in whole] == list(TUNERS)
+    """Each replicate is a race of its own."""
+    settings = {tuner: own | {"tuning": TUNING | {"replicates": 2}} for tuner, own in TUNERS.items()}
+    whole, _ = tune_all(model, tmp_path / "whole", settings, startup=2.5)
+    races = [("mamba-ksd", 0), ("mamba-ksd", 1), ("grid", 0), ("grid", 1), ("heuristic", 0)]
+    assert [(record["tuner"], record["replicate"]) for record in whole] == tuned == races
+    first, second = ([row["discrepancy"] for row in record["rungs"]] for record in whole[:2])
+    assert first != second
+    best = [record["best"] for record in whole]
+    assert tune.chosen_arms(whole) == {"mamba-ksd": best[:2], "grid": best[2:4], "heuristic": best[4:]}
     for record in whole:
         seconds = record["seconds"]
         assert seconds["cold"] == 2.5 + seconds["total"] + seconds["shared_compilation"]
         assert seconds["warm"] == pytest.approx(seconds["total"] - seconds["compilation"])
     tuned.clear()
-    tuned.killed_at = "grid"
+    tuned.killed_at = ("grid", 1)
     with pytest.raises(KeyboardInterrupt):
-        tune_all(model, tmp_path)
-    records, log = tune_all(model, tmp_path)
-    assert tuned == list(TUNERS), "each once"
-    assert log.taken() == ["mamba-ksd 0"]
+        tune_all(model, tmp_path, settings)
+    records, log = tune_all(model, tmp_path, settings)
+    assert tuned == races, "each once"
+    assert log.taken() == ["mamba-ksd 0", "mamba-ksd 1", "grid 0"]
     assert without_seconds(records) == without_seconds(whole)
 
 
@@ -87,7 +96,7 @@ def test_a_race_is_run_again_if_anything_that_it_depends_on_changes(
     tune_all(model, tmp_path)
     tuned.clear()
     _, log = tune_all(model, tmp_path, **changes)
-    assert tuned == repeated
+    assert tuned == [(tuner, 0) for tuner in repeated]
     assert log.other() == [f"{tuner} 0" for tuner in repeated]
 
 
@@ -109,17 +118,6 @@ def test_a_tuner_without_an_arm_says_why_and_the_others_go_on(model):
     assert [record["best"] is None for record in records] == [True, False, False]
     assert records[0]["reason"].startswith("step_size: all 2 arms of sgld diverged")
     assert warned == [f"mamba-ksd found no arm of sgld for logistic: {records[0]['reason']}"]
-
-
-def test_each_replicate_is_a_race_of_its_own(model):
-    settings = {tuner: own | {"tuning": TUNING | {"replicates": 2}} for tuner, own in TUNERS.items()}
-    records, _ = tune_all(model, None, settings)
-    races = [("mamba-ksd", 0), ("mamba-ksd", 1), ("grid", 0), ("grid", 1), ("heuristic", 0)]
-    assert [(record["tuner"], record["replicate"]) for record in records] == races
-    values = [[row["discrepancy"] for row in record["rungs"]] for record in records[:2]]
-    assert values[0] != values[1]
-    best = [record["best"] for record in records]
-    assert tune.chosen_arms(records) == {"mamba-ksd": best[:2], "grid": best[2:4], "heuristic": best[4:]}
 
 
 def test_the_configurations_words_become_the_tuners_arguments():
@@ -147,9 +145,9 @@ def test_only_tuners_that_race_have_replicates_and_a_grid_search_may_have_fewer(
     assert races("heuristic", "heuristic") == 1
 
 
-@pytest.fixture(scope="module")
-def compared(model):
-    """`compare_horizons` of a small model, with pieces in a folder."""
+def test_every_choice_is_run_for_the_longest_horizon_and_a_killed_job_loses_one_replicate(
+    model, tmp_path, monkeypatch
+):
     mode = np.asarray(map_position(model))
     draws = mode + 0.1 * np.random.default_rng(0).standard_normal((400, len(mode)))
     reference = metrics.Reference(sd=draws.std(axis=0), covariance=np.cov(draws.T))
@@ -159,14 +157,10 @@ def compared(model):
         "mamba": MAMBA | {"seconds": 0.05, "thin": None},
         "horizons": {"seconds": [0.05, 0.2], "samplers": ["sgld"], "replicates": 2},
     }
-    return lambda folder: tune.compare_horizons(
-        Log(folder, model, reference=reference, cost=COST).task, settings
-    )
 
+    def compared(folder):
+        return tune.compare_horizons(Log(folder, model, reference=reference, cost=COST).task, settings)
 
-def test_every_choice_is_run_for_the_longest_horizon_and_a_killed_job_loses_one_replicate(
-    compared, tmp_path, monkeypatch
-):
     record = compared(tmp_path / "whole")
     (own,) = record["samplers"]
     pairs = [(tuner, seconds) for tuner in tune.AHEAD for seconds in (0.05, 0.2)]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from sgtune.sampling.arm import Arm
@@ -58,9 +59,10 @@ def check_tuned(
     table = checked.table.head(MOST)
     if draws is not None:
         moved = draws if system is None else system.positions(draws)
-        places = [parameter_names(model).index(name) for name in table.index]
-        moments = {"nuts_mean": moved.mean(axis=0, dtype=np.float64)}
-        moments["nuts_sd"] = moved.std(axis=0, dtype=np.float64)
-        table = table.assign(**{name: values[places] for name, values in moments.items()})
+        moments = {
+            "nuts_mean": moved.mean(axis=0, dtype=np.float64),
+            "nuts_sd": moved.std(axis=0, dtype=np.float64),
+        }
+        table = table.join(pd.DataFrame(moments, index=pd.Index(parameter_names(model), name="parameter")))
     rows = table.reset_index().to_dict("records")
     return {**about, "warnings": [*run.warnings, *checked.warnings], "parameters": rows}

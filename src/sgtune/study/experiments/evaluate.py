@@ -145,11 +145,7 @@ def evaluate_tuned(task: Task, chosen: Mapping[str, Sequence[Mapping | None]], s
     """Replicate r runs what a tuner chose in its tuning replicate r, so that their spread covers the tuning, too.
 
     If there are fewer tuning replicates, they repeat. Each (arm, replicate) is run once, even if several tuners chose
-    it.
-
-    Args:
-        chosen: tuner -> its arm, as a mapping, or None, in each tuning replicate.
-        section: the configuration's section ``evaluation``.
+    it. ``chosen`` is of `sgtune.study.experiments.tune.chosen_arms`.
 
     Returns:
         ``clock``; ``runs``: of `evaluate_run`; ``tuners``: for each its name, its ``arms``, and the place in ``runs``
@@ -189,10 +185,8 @@ def evaluate_tuned(task: Task, chosen: Mapping[str, Sequence[Mapping | None]], s
 
 
 def compare_clocks(task: Task, evaluated: Mapping, section: Mapping) -> dict:
-    """The table's runs of the first tuner that found an arm, repeated with the other clock.
-
-    Args:
-        evaluated: the result of `evaluate_tuned`.
+    """The table's runs of the first tuner in ``evaluated``, of `evaluate_tuned`, that found an arm, repeated with the
+    other clock.
 
     Returns:
         ``tuner``, its ``arm`` in the first replicate, and for each clock, ``wall`` and ``calibrated``, the rows of a

@@ -280,10 +280,7 @@ def ladder_runs(
     = ``seconds`` of the ladder's clock each, and their expected errors after as many seconds.
 
     At most ``points`` points judge an arm in the first rung (`sgtune.tuning.Halving`). The oracle runs the race of
-    MAMBA and sees the true error of an arm's own draws (`xi_along`).
-
-    Args:
-        section: the configuration's section ``ladder``, which has these numbers.
+    MAMBA and sees the true error of an arm's own draws (`xi_along`). The ``section`` of the configuration has these.
 
     Returns:
         ``kind``, ``dimension``, ``sampler``; ``arms``, of the grid and those chosen beside it: hyperparameters, the

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from sgtune import metrics
 from sgtune.mode.find import map_position
 from sgtune.model import Model
+from sgtune.model.positions import flatten
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.lockstep import Lockstep
@@ -167,14 +168,15 @@ def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterato
     if losses.reference is not None:
         moments = metrics.Moments(model, losses.reference, np.asarray(ensemble.start), ensemble.width)
     for n_steps in steps:
+        # Every stride-th draw of the whole run predicts, wherever a chunk begins, or the way to a further judgement.
         if moments is None:
-            kept.append(ensemble.advance(n_steps - done, stride))
+            wanted = stride * np.arange(done // stride + 1, n_steps // stride + 1)
+            kept.append(ensemble.advance_to(n_steps, wanted))
             done = n_steps
         while done < n_steps:
             draws = ensemble.advance_chunk(n_steps - done)
             moments.add(draws)
             if stride:
-                # Every stride-th draw of the whole run, wherever a chunk begins.
                 kept.append(draws[(-done - 1) % stride :: stride].copy())
             done += len(draws)
         rates, records = ensemble.statistics.get("acceptance_rate"), []
@@ -195,17 +197,14 @@ def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterato
 def raced_arm(task: Task, **options: object) -> Arm | None:
     """The choice of `sgtune.tune` with these ``options``; None if every arm diverged. An oracle's is that of a race
     by the true losses of an arm's own draws so far (`Losses.judge`)."""
-    options = {"preconditioner": "none", **options}
+    options |= {"preconditioner": "none", "cost": task.cost, "seed": task.seed}
     try:
-        return tune(task.model, task.sampler, cost=task.cost, seed=task.seed, **options).best
+        return tune(task.model, task.sampler, **options).best
     except AllDivergedError:
         return None
 
 
 def frozen_losses(model: Model, losses: Losses) -> dict[str, float]:
     """The losses of a chain that stays at the MAP: exact, without a run."""
-    position = map_position(model)
-    row = {} if losses.reference is None else metrics.frozen_errors(model, position, losses.reference)
-    if losses.prediction_draws:
-        row |= metrics.at_position(model, position)
-    return {name: capped(name, row[name]) for name in losses.names}
+    at_mode = losses.of_draws(model, flatten(map_position(model))[None])
+    return {name: capped(name, value) for name, value in at_mode.items()}

@@ -87,13 +87,12 @@ def rerun_finalists(
     Args:
         section: the configuration's section ``regret``.
         screened: the result of `screen_grid`, whose programs short runs use again.
-        chosen: tuner -> its arm, or None, in each tuning replicate.
+        chosen: of `sgtune.study.experiments.tune.chosen_arms`.
 
     Returns:
         ``losses`` (their names), ``arms``, ``finalists`` (loss -> their places in ``arms``), ``chosen``, ``oracles``,
-        ``random`` (places of arms drawn at random from those that stayed finite in the screen), ``runs`` (for each arm
-        and each of the seconds: steps, and a list over replicates of ``diverged`` and of each loss), ``screen`` and
-        ``frozen``.
+        ``random`` (places of arms drawn at random from those that stayed finite in the screen), ``runs`` (of
+        `run_replicates`), ``screen`` and ``frozen``.
     """
     losses, seconds = losses_of(task, section["prediction_draws"]), section["seconds"]
     in_screen = [

@@ -25,19 +25,16 @@ AHEAD = ("mamba", "theory")
 def tuning_arguments(settings: Mapping, tuner: str) -> dict:
     """``tuner``, ``budget``, ``horizon`` and ``preconditioner`` of `sgtune.tune` from the configuration's sections
     (`settings_of`)."""
-    own = dict(settings[TUNERS[tuner].section])
-    own.pop("replicates", None)
-    amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
-    budget = Budget(**amounts) if any(amounts.values()) else None
-    ahead = own.pop("horizon", None)
-    method = METHODS[method_of(tuner)]
+    section, method = settings[TUNERS[tuner].section], METHODS[method_of(tuner)]
+    amounts = {"seconds": section.get("seconds"), "steps": section.get("n_steps")}
+    ahead = section.get("horizon")
+    own = {**section, "validation_fraction": settings["tuning"]["validation_fraction"]}
     if method.choose is not None:
         # It runs no arm and needs no clock: costs give the number of steps that the horizon buys.
         own.pop("clock", None)
-    own |= {"validation_fraction": settings["tuning"]["validation_fraction"]}
     return {
         "tuner": with_numbers(method, settings["grids"], own),
-        "budget": budget,
+        "budget": Budget(**amounts) if any(amounts.values()) else None,
         "horizon": None if ahead is None else Budget(seconds=ahead),
         # As in the papers, whose step sizes are for the parameters themselves.
         "preconditioner": "none",
@@ -71,11 +68,8 @@ def tune_sampler(
 
     The tuners, in their order, share compiled programs, and within a replicate the random streams of an arm. A tuner
     without randomness has one replicate. In a record's seconds, ``cold`` is the time that a user waits who runs this
-    tuner alone in a new process, including ``startup`` and all compilation of sampling programs; ``warm`` has neither.
-    A tuner that finds no arm has ``best`` None, and a ``reason``.
-
-    Args:
-        startup: seconds from the start of the process until now.
+    tuner alone in a new process, including ``startup``, the seconds of the process until now, and all compilation of
+    sampling programs; ``warm`` has neither. A tuner that finds no arm has ``best`` None, and a ``reason``.
     """
 
     def race(tuner: str, own: Mapping, replicate: int, fraction: float) -> dict:
@@ -134,8 +128,7 @@ def compare_horizons(task: Task, settings: Mapping) -> dict:
     Returns:
         ``seconds`` (the horizons), ``race_seconds`` (R), ``losses`` (their names), and ``samplers``: for each
         ``sampler`` the ``arms``, the choices ``chosen`` (tuner, horizon, the arm's place or None, and its ``foreseen``
-        error), and ``runs`` (for each arm and horizon: steps, and lists over replicates of ``diverged`` and of each
-        loss).
+        error), and ``runs`` (of `run_replicates`).
     """
     section, losses = settings["horizons"], losses_of(task, prediction_draws=0)
 

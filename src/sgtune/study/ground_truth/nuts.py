@@ -160,19 +160,22 @@ class Checkpoints:
     """The folder of one chain, and its blocks so far in memory.
 
     Each block has the ``statistics``, one value per iteration, ``draws`` (m, D), ``functionals`` (n, K) if the model
-    has any, ``seconds``, and further arrays that describe its end.
-
-    Args:
-        fingerprint: covers all that the blocks depend on. Blocks with another one are not used.
-
-    Attributes:
-        blocks: the arrays of each block, up to the last complete one with this fingerprint.
+    has any, ``seconds``, and further arrays that describe its end. ``blocks`` are those up to the last complete one
+    with this ``fingerprint``, which covers all that they depend on.
     """
 
     def __init__(self, folder: str | Path, fingerprint: str):
         self.folder, self.fingerprint = Path(folder), fingerprint
         self.blocks: list[dict[str, np.ndarray]] = []
-        while (arrays := self._next()) is not None:
+        while (path := self._path()).is_file():
+            try:
+                arrays = read_npz(path)
+            except DataError:
+                logger.warning("%s: not readable; sampling again from here", path)
+                break
+            if str(arrays.pop("fingerprint", "")) != fingerprint:
+                logger.warning("%s: of another run; sampling again from here", path)
+                break
             self.blocks.append(arrays)
 
     def keep(self, arrays: dict[str, Any], state: PyTree) -> None:
@@ -191,21 +194,6 @@ class Checkpoints:
     def joined(self, name: str) -> np.ndarray:
         """One array, concatenated over all blocks."""
         return np.concatenate([arrays[name] for arrays in self.blocks])
-
-    def _next(self) -> dict[str, np.ndarray] | None:
-        """The arrays of the next block's file; None if it is missing, or has another fingerprint."""
-        path = self._path()
-        if not path.is_file():
-            return None
-        try:
-            arrays = read_npz(path)
-        except DataError:
-            logger.warning("%s: not readable; sampling again from here", path)
-            return None
-        if str(arrays.pop("fingerprint", "")) != self.fingerprint:
-            logger.warning("%s: of another run; sampling again from here", path)
-            return None
-        return arrays
 
     def _path(self) -> Path:
         """The file of the next block."""

