@@ -16,7 +16,7 @@ from sgtune.model import define_model, log_sigmoid
 from sgtune.model import rows as module_of_rows
 from sgtune.model.derived import hold_out
 from sgtune.model.posterior import scores
-from sgtune.model.rows import STATM, RowSource
+from sgtune.model.rows import STATM, RowSource, named_faults
 from sgtune.samplers import gradients, minibatch
 from sgtune.samplers.minibatch import draw_minibatch, minibatch_places, round_keys, subset_indices
 from sgtune.sampling import ahead
@@ -340,6 +340,9 @@ def test_a_source_that_grows_is_refused(arrays):
     table.n = 501
     with pytest.raises(InputError, match="data: the source has 501 rows now; it had 500"):
         scores(model, np.zeros((1, D)))
+    # It does not take the blame for what fails later.
+    with pytest.raises(jax.errors.JaxRuntimeError, match="no memory"), named_faults():
+        raise jax.errors.JaxRuntimeError("no memory")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from sgtune.stein.quadratic import stretch_of
 from sgtune.theory.laplace import laplace_of
 from sgtune.theory.linear import expected_errors
 from sgtune.tuning import AllDivergedError, Grid, Halving, Theory, foresight, horizon
+from sgtune.tuning.foresight import foresee
 from sgtune.tuning.horizon import ESCAPED, FORESIGHT, at_horizon, horizon_metric, mean_virial
 from sgtune.tuning.judges import ArmDraws
 
@@ -219,6 +220,8 @@ def test_it_chooses_the_arm_with_the_smallest_expected_error(regression):
     assert result.best == arms[np.argmin(foreseen)]
     assert set(table["reason"]) == {"", "unstable", "higher value than the survivors"}
     assert (table["reason"] == "").sum() == 1
+    # Without steps all errors are those of the start: the smallest step size wins.
+    assert arms[foresee(regression, "sgld", arms, [0] * 12).best].step_size == 1e-6
 
 
 def test_the_horizon_is_what_the_budget_buys(regression):

@@ -320,6 +320,20 @@ def test_theory_throws_no_arm_out_where_scores_are_not_a_gaussians():
     assert departure(precondition(gaussian, wide)) == pytest.approx(1, rel=1e-3)
 
 
+def test_theory_throws_no_arm_out_where_scores_are_not_finite():
+    """N(0, I), cut off where draws of the Laplace approximation are; at the mode nothing shows it."""
+    cut = sgtune.define_model(
+        "cut",
+        log_prior=lambda position: 0.0 * jnp.sqrt(1 - position[0]),
+        log_likelihood=lambda position, rows: 0 * rows - position @ position / 2_000,
+        data=np.zeros(1_000, np.float32),
+        init=lambda key: jnp.zeros(2),
+    )
+    arms = make_arms(1_000, "sgld", log10_step_sizes=(0.0, -1.0, -4.0), batch_fractions=(0.1,))
+    assert np.isnan(departure(cut))
+    assert promising(cut, "sgld", arms, [1_000] * 3) == (arms, N_DRAWS * 1_000)
+
+
 def test_theory_says_where_scores_are_not_a_gaussians():
     budgets = {"budget": Budget(gradients=500_000), "horizon": Budget(gradients=5_000_000)}
     for name, preconditioner, is_doubted in (("groups", "none", True), ("leverage", "laplace", False)):

@@ -129,6 +129,7 @@ def test_what_diverged_counts_as_the_cap_and_is_counted():
     once = [{"tuner": "mamba-ksd", "arms": [0, None]}, {"tuner": "heuristic", "arms": [1]}]
     cell = cells_of(chosen=once)["mamba-ksd", "regret"]
     assert (cell.value, cell.finite, cell.replicates) == (pytest.approx(6.5), 2, 4)
+    assert cell.shown.startswith("≥ 6.5")
 
 
 def test_a_finite_run_at_the_cap_makes_a_lower_bound_and_no_denominator():
