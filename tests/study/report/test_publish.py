@@ -92,6 +92,17 @@ def test_results_that_are_not_of_one_clean_commit_are_not_published(tmp_path, co
     assert not published_folder(tmp_path).exists()
 
 
+def test_tables_of_two_commits_are_not_published_together(tmp_path):
+    manifest = run_of(tmp_path / "run")
+    other = tmp_path / "run/tables/regret.json"
+    write_json(other, {"sources": SOURCES | {"commit": ["b" * 40]}})
+    held = read_json(manifest)
+    write_json(manifest, held | {"files": held["files"] | checksums([other])})
+    with pytest.raises(DataError, match=f"made by {'a' * 40}, {'b' * 40}; .*from one clean"):
+        publish(manifest, published_folder(tmp_path), MAMBA, CAPTIONS)
+    assert not published_folder(tmp_path).exists()
+
+
 def test_a_file_that_is_not_the_manifests_and_a_run_without_a_table_are_not_published(tmp_path):
     manifest = run_of(tmp_path / "run")
     (tmp_path / "run/tables/headline.csv").write_text("another")
