@@ -101,17 +101,11 @@ def test_published_calibration_errors_are_those_of_a_naive_loop(classes):
     assert metrics.mce_published(mean_log, targets) == pytest.approx(max(gap for gap, _ in gaps))
 
 
-def certain(confidence):
-    """Rows of two classes that give class 0 these probabilities."""
-    confidence = np.asarray(confidence, float)
-    return np.stack([confidence, 1 - confidence], axis=1)
-
-
 def test_a_bin_has_its_upper_edge():
     """0.6 = 9 / 15 is in the bin of 0.59, not in the bin of 0.61."""
-    targets = np.array([0, 1])
-    assert metrics.mce(certain([0.6, 0.59]), targets) == pytest.approx(0.095)
-    assert metrics.mce(certain([0.6, 0.61]), targets) == pytest.approx(0.61)
+    for other, gap in ((0.59, 0.095), (0.61, 0.61)):
+        of_class_1 = 1 - np.array([0.6, other])
+        assert metrics.mce(of_class_1, np.array([0, 1])) == pytest.approx(gap)
 
 
 @pytest.mark.parametrize("name", ["accuracy", "log_loss", "brier", "ece", "mce", "predictive_entropy"])
