@@ -17,8 +17,9 @@ from sgtune.tuning import Heuristic
 
 STEP_SIZE, FRICTION, THERMOSTAT = 0.03, 1.7, 0.6
 HYPERPARAMETERS = {
-    name: jnp.float32(number)
-    for name, number in (("step_size", STEP_SIZE), ("friction", FRICTION), ("kappa", 0.0))
+    "step_size": jnp.float32(STEP_SIZE),
+    "friction": jnp.float32(FRICTION),
+    "kappa": jnp.float32(0.0),
 }
 POSITION = {"a": jnp.array([1.0, -2.0]), "b": jnp.array([[0.5]])}
 MOMENTUM = {"a": jnp.array([0.8, -1.3]), "b": jnp.array([[0.4]])}
@@ -130,7 +131,7 @@ def test_a_step_of_sgnht_is_the_update_of_ding_et_al():
 
 @pytest.mark.parametrize("kappa", [0.0, 0.25, 1.0])
 def test_the_running_average_is_eq_18(kappa):
-    """kappa_t = max(1 / t, kappa) for any initial value; kappa = 0 gives the mean of all steps."""
+    """kappa_t = max(1 / t, kappa) for any initial value."""
     rng = np.random.default_rng(0)
     given = rng.standard_normal((12, 3))
     running = no_steps("diagonal", POSITION)._replace(covariance=jnp.full(3, 1e6, jnp.float32))
@@ -140,8 +141,6 @@ def test_the_running_average_is_eq_18(kappa):
         expected = (1 - weight) * expected + weight * covariance
         running = updated(running, jnp.asarray(covariance, jnp.float32), kappa)
         np.testing.assert_allclose(running.covariance, expected, rtol=1e-4, atol=1e-5)
-        if kappa == 0:
-            np.testing.assert_allclose(running.covariance, given[:t].mean(0), rtol=1e-4, atol=1e-5)
     assert running.n_steps == 12
 
 
@@ -258,17 +257,13 @@ def test_while_the_memory_is_short_every_step_is_a_step_of_sghmc():
     ensemble = chains_of([1.0, 50.0])
     ensemble.advance(60)
     assert (np.asarray(ensemble.states.kept.made_at) == 60).all()
-    target, own = (
-        ensemble.program.target(ensemble.constants, ensemble.minibatch_key, 60),
-        ensemble.hyperparameters,
-    )
+    target = ensemble.program.target(ensemble.constants, ensemble.minibatch_key, 60)
+    key, own = jax.random.key(1), ensemble.hyperparameters
     for chain in (0, 1):
         state = jax.tree.map(lambda leaf, chain=chain: leaf[chain], ensemble.states)
         numbers = {name: value[chain] if jnp.ndim(value) else value for name, value in own.items()}
-        new = samplers.SAMPLERS["sghmc-shang-lazy"].step(jax.random.key(1), state, target, numbers)
-        plain = samplers.SAMPLERS["sghmc-shang"].step(
-            jax.random.key(1), state._replace(kept=()), target, numbers
-        )
+        new = samplers.sghmc_shang_lazy.step(key, state, target, numbers)
+        plain = samplers.sghmc_shang.step(key, state._replace(kept=()), target, numbers)
         for one, other in zip(*map(jax.tree.leaves, (new._replace(kept=()), plain)), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)
         assert new.n_clipped > 0 or chain == 1

@@ -36,15 +36,20 @@ def exact_score(model, position):
     return terms(model, position).sum(0) - np.asarray(position, np.float64) / 10
 
 
-def effective_terms(model, ending, position):
-    """The terms of the estimator's sum over a minibatch: its noise is the noise of these terms."""
-    return terms(model, position) - (terms(model, CENTRE) if ending else 0)
+def covariance_of(model, ending, position, batch_size):
+    """(M^2 / m) (1 - m / M) S, with S the finite-population covariance (divisor M - 1) of the sums of the M blocks of
+    rows, of which m are drawn. The noise is that of the terms that the estimator sums over a minibatch."""
+    own = terms(model, position) - (terms(model, CENTRE) if ending else 0)
+    rows = block_rows(batch_size, model.n_data)
+    sums = own.reshape(-1, rows, own.shape[1]).sum(1)
+    n_blocks, drawn = len(sums), batch_size // rows
+    return n_blocks**2 / drawn * (1 - drawn / n_blocks) * np.cov(sums.T, ddof=1)
 
 
-def estimates(model, ending, position, batch_size, n_keys, centre=CENTRE, seed=0):
+def estimates(model, ending, position, batch_size, n_keys):
     """(n_keys, D) estimates of the gradient, each from its own minibatch."""
-    estimator, key = ESTIMATORS[ending], jax.random.key(seed)
-    constants = estimator.prepare(model, jnp.asarray(centre))
+    estimator, key = ESTIMATORS[ending], jax.random.key(0)
+    constants = estimator.prepare(model, jnp.asarray(CENTRE))
     state = estimator.init(constants, jnp.asarray(position))
 
     @jax.jit
@@ -80,24 +85,14 @@ def model():
 @pytest.mark.parametrize("ending", ESTIMATORS)
 @pytest.mark.parametrize("batch_size", [1, 40, 119])
 def test_unbiased_with_the_covariance_of_sampling_without_replacement(model, ending, batch_size):
-    """Covariance (N^2 / n) (1 - n / N) S, with S the finite-population covariance (divisor N - 1)."""
-    n_data = model.n_data
+    assert block_rows(batch_size, model.n_data) == 1
     sample = estimates(model, ending, FAR, batch_size, 20_000)
-    population = np.cov(effective_terms(model, ending, FAR).T, ddof=1)
-    with_replacement = n_data**2 / batch_size * population * (n_data - 1) / n_data
-    covariance = n_data**2 / batch_size * (1 - batch_size / n_data) * population
+    covariance = covariance_of(model, ending, FAR, batch_size)
     found, error = check_moments(sample, exact_score(model, FAR), covariance)
     if batch_size >= 40:
         # The test can distinguish the two ways of sampling.
+        with_replacement = covariance * (model.n_data - 1) / (model.n_data - batch_size)
         assert (np.abs(np.diag(found - with_replacement)) > 20 * np.diag(error)).all()
-
-
-def covariance_of_blocks(of_terms, batch_size):
-    """The covariance (M^2 / m) (1 - m / M) S, with S over the sums of the M blocks, of which m are drawn."""
-    rows = block_rows(batch_size, len(of_terms))
-    sums = of_terms.reshape(-1, rows, of_terms.shape[1]).sum(1)
-    n_blocks, drawn = len(sums), batch_size // rows
-    return n_blocks**2 / drawn * (1 - drawn / n_blocks) * np.cov(sums.T, ddof=1)
 
 
 @pytest.mark.parametrize("ending", ESTIMATORS)
@@ -109,9 +104,8 @@ def test_blocks_have_their_finite_population_covariance(ending):
     order = np.argsort(inputs[:, 0])
     model = logistic_model(inputs[order], targets[order], shuffle_seed=None)
     assert block_rows(batch_size, model.n_data) == 16
-    of_terms = effective_terms(model, ending, FAR)
     sample = estimates(model, ending, FAR, batch_size, 2_000)
-    check_moments(sample, exact_score(model, FAR), covariance_of_blocks(of_terms, batch_size))
+    check_moments(sample, exact_score(model, FAR), covariance_of(model, ending, FAR, batch_size))
 
 
 @pytest.mark.parametrize(
@@ -232,12 +226,10 @@ def test_differences_of_the_log_density_are_exact_where_the_log_density_is_large
     assert errors_of_differences(large, centre=np.zeros(2, np.float32)) > 1e-3
 
 
-KEY = jax.random.key(5)
-
-
-def target_at(model, centre, batch_size, key=KEY):
+def target_at(model, centre, batch_size):
     constants = {**minibatch.prepare(model, None), "offset": offset_at(model, centre)}
-    return target_of(density_of(model), minibatch, constants, batch_size, partial(jax.random.fold_in, key))
+    key_of = partial(jax.random.fold_in, jax.random.key(5))
+    return target_of(density_of(model), minibatch, constants, batch_size, key_of)
 
 
 def test_minibatch_log_density_is_unbiased_and_of_the_gradients_minibatch(model):

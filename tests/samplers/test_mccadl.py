@@ -70,7 +70,7 @@ DRAG = np.array([[0.6, 0.3], [0.3, 0.4]])
 
 def score(position):
     # The score is not linear, so that the flows do not commute at any order.
-    return -jnp.asarray(CURVATURE, jnp.float32) @ position - 0.3 * position**3
+    return -CURVATURE @ position - 0.3 * position**3
 
 
 def end_of_trajectory(name, h, time):
@@ -96,8 +96,7 @@ def end_of_trajectory(name, h, time):
 def exact_end(time):
     def slope(_, y):
         theta, p, xi = y[:2], y[2:4], y[4]
-        force = -CURVATURE @ theta - 0.3 * theta**3
-        return np.concatenate([p, force - DRAG @ p - xi * p, [np.mean(p**2) - 1]])
+        return np.concatenate([p, score(theta) - DRAG @ p - xi * p, [np.mean(p**2) - 1]])
 
     start = [1.0, -0.5, 0.7, 1.1, 0.4]
     end = solve_ivp(slope, (0, time), start, rtol=1e-11, atol=1e-12).y[:, -1]
