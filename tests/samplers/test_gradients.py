@@ -2,6 +2,7 @@
 target's log densities, which float32 can compare."""
 
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +12,6 @@ import pytest
 from small_models import gaussian_model, logistic_arrays, logistic_model, small_logistic_model
 
 from sgtune.mode.find import map_position
-from sgtune.model.positions import flatten
 from sgtune.model.posterior import density_of, scores
 from sgtune.samplers import SAMPLERS, Sampler
 from sgtune.samplers.gradients import CHUNK, ESTIMATORS, minibatch, stochastic_scores, subset_scores
@@ -159,21 +159,15 @@ def test_arms_share_each_minibatch_and_no_two_gradients_do(model, monkeypatch, e
 
 
 def test_a_subsets_scores_by_hand(model):
+    """Each share of the rows has a correction of its own, which is kept with the mode."""
     positions = np.stack([NEAR, FAR])
-    found = subset_scores(model, positions, 0.25, CENTRE)
-    for row, position in zip(found, positions, strict=True):
-        first = slice(model.n_data // 4)
-        change = 4 * (terms(model, position) - terms(model, CENTRE))[first].sum(0)
-        change -= (position.astype(np.float64) - CENTRE) / 10
-        np.testing.assert_allclose(row, exact_score(model, CENTRE) + change, rtol=1e-4, atol=1e-4)
-
-
-def test_each_share_of_the_rows_has_a_correction_of_its_own(model):
-    """It is kept with the mode; with the right one scores are exact there."""
-    mode = map_position(model)
-    for fraction in (0.25, 0.5, 0.1):
-        found = subset_scores(model, flatten(mode)[None], fraction, mode)
-        np.testing.assert_allclose(found, scores(model, flatten(mode)[None]), atol=1e-3)
+    for centre, fraction in product((CENTRE, map_position(model)), (0.25, 0.5, 0.1)):
+        found = subset_scores(model, positions, fraction, centre)
+        for row, position in zip(found, positions, strict=True):
+            first = slice(int(fraction * model.n_data))
+            change = (terms(model, position) - terms(model, centre))[first].sum(0) / fraction
+            change -= (position.astype(np.float64) - np.asarray(centre)) / 10
+            np.testing.assert_allclose(row, exact_score(model, centre) + change, rtol=1e-4, atol=1e-4)
 
 
 def test_each_position_has_a_minibatch_of_its_own():

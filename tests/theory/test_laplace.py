@@ -64,12 +64,13 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_a_subset(monkeypatch):
 LARGE = 205
 
 
-def large_model(inputs, targets):
+def large_model(rng, inputs):
     """Linear regression in coordinates about its mode, of the sds given all other parameters: no search is needed."""
+    targets = inputs @ rng.standard_normal(LARGE) + rng.standard_normal(len(inputs))
     model = regression("large", inputs.astype(np.float32), targets.astype(np.float32), shuffle_seed=None)
     hessian = inputs.T @ inputs + np.eye(LARGE)
     mode, sds = np.linalg.solve(hessian, inputs.T @ targets), np.diagonal(hessian) ** -0.5
-    return precondition(model, Preconditioner(mode, sds)), mode, sds
+    return precondition(model, Preconditioner(mode, sds)), mode, sds, targets
 
 
 def test_a_few_rows_of_huge_leverage_do_not_escape_above_200_dimensions(monkeypatch):
@@ -78,8 +79,7 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_above_200_dimensions(monkeypa
     inputs = rng.standard_normal((5_000, LARGE))
     outliers = rng.choice(5_000, 4, replace=False)
     inputs[outliers, 1] *= 100
-    targets = inputs @ rng.standard_normal(LARGE) + rng.standard_normal(5_000)
-    model, mode, sds = large_model(inputs, targets)
+    model, mode, sds, targets = large_model(rng, inputs)
     z = inputs * sds
     gradients = z * (targets - inputs @ mode)[:, None]
     exact = np.sum((z**2).T @ z**2 / 5_000 - (z.T @ z / 5_000) ** 2, axis=1)
@@ -98,8 +98,7 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_above_200_dimensions(monkeypa
 
 def test_what_is_no_mode_is_refused_above_200_dimensions():
     rng = np.random.default_rng(5)
-    inputs = rng.standard_normal((400, LARGE))
-    model, mode, sds = large_model(inputs, inputs @ rng.standard_normal(LARGE) + rng.standard_normal(400))
+    model, mode, sds, _ = large_model(rng, rng.standard_normal((400, LARGE)))
     away = precondition(model.original, Preconditioner(mode + 0.3 * sds, sds))
     with pytest.raises(InputError, match=r"^position: .*'large' is no mode"):
         laplace_of(away)
@@ -107,9 +106,7 @@ def test_what_is_no_mode_is_refused_above_200_dimensions():
     # Curvature 1, but -0.5 along the diagonal: that of each coordinate alone is positive.
     saddle = model_of_prior(lambda p: -0.5 * p @ p + 0.75 * (along @ p) ** 2, jnp.zeros(LARGE), "saddle")
     seen = precondition(saddle, Preconditioner(np.zeros(LARGE), np.ones(LARGE)))
-    with pytest.raises(
-        InputError, match=r"'saddle' is not concave at its mode: the least curvature is -0\.50?\d?;"
-    ):
+    with pytest.raises(InputError, match=r"'saddle' is not concave .*: the least curvature is -0\.50?\d?;"):
         laplace_of(seen)
     groups, y = np.repeat(np.arange(LARGE), 11), rng.laplace(size=(LARGE, 11))
     kinks = define_model(
@@ -169,8 +166,7 @@ def test_draws_have_the_predicted_sds_and_show_where_the_assumption_fails(gaussi
 def test_coordinates_of_another_scale_are_known_above_200_dimensions():
     """Sds that are given three times too large make every curvature 9."""
     rng = np.random.default_rng(6)
-    inputs = rng.standard_normal((20_000, LARGE))
-    model, mode, sds = large_model(inputs, inputs @ rng.standard_normal(LARGE) + rng.standard_normal(20_000))
+    model, mode, sds, _ = large_model(rng, rng.standard_normal((20_000, LARGE)))
     for factor in (1.0, 3.0):
         seen = precondition(model.original, Preconditioner(mode, factor * sds))
         found = laplace_of(seen).directions.curvature
