@@ -1,4 +1,5 @@
-"""Three densities in the plane with exact draws and known moments: a correlated Gaussian, a banana and a mixture."""
+"""Three densities in the plane with exact draws and known moments: a correlated Gaussian, a banana and a mixture; and a
+check of moments."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,6 +12,22 @@ from scipy.stats import norm
 from sgtune.model import Model, define_model
 
 N_DATA = 4
+SIGMAS = 4.5
+
+
+def check_moments(sample, mean, covariance):
+    """Mean and covariance of ``sample`` against the exact ones, element by element, within Monte Carlo error, or within
+    float32 rounding if there is no variance.
+
+    Returns the covariance found and its standard errors.
+    """
+    n = len(sample)
+    assert (np.abs(sample.mean(0) - mean) < SIGMAS * np.sqrt(np.diag(covariance) / n) + 1e-6).all()
+    deviations = sample - mean
+    products = deviations[:, :, None] * deviations[:, None, :]
+    found, error = products.mean(0), products.std(0) / np.sqrt(n)
+    assert (np.abs(found - covariance) < SIGMAS * error + 1e-10).all()
+    return found, error
 
 
 def curved(x, module=jnp):

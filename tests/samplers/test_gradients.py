@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from known_targets import SIGMAS, check_moments
 from small_models import gaussian_model, logistic_arrays, logistic_model, small_logistic_model
 
 from sgtune.mode.find import map_position
@@ -23,7 +24,6 @@ from sgtune.support.errors import InputError
 
 CENTRE = np.array([0.3, -0.2], np.float32)
 NEAR, FAR = CENTRE + np.float32([0.1, 0.05]), np.array([1.0, 0.8], np.float32)
-SIGMAS = 4.5
 
 
 def terms(model, position):
@@ -61,20 +61,6 @@ def estimates(model, ending, position, batch_size, n_keys):
         return jax.lax.map(one, jnp.arange(n_keys), batch_size=min(n_keys, 200_000 // batch_size + 1))
 
     return np.asarray(run(constants, jnp.asarray(position)), np.float64)
-
-
-def check_moments(sample, mean, covariance):
-    """Mean and covariance of ``sample`` against the exact ones, element by element, within Monte Carlo error.
-
-    Returns the covariance found and its standard errors.
-    """
-    n = len(sample)
-    assert (np.abs(sample.mean(0) - mean) < SIGMAS * np.sqrt(np.diag(covariance) / n)).all()
-    deviations = sample - mean
-    products = deviations[:, :, None] * deviations[:, None, :]
-    found, error = products.mean(0), products.std(0) / np.sqrt(n)
-    assert (np.abs(found - covariance) < SIGMAS * error).all()
-    return found, error
 
 
 @pytest.fixture(scope="module")
