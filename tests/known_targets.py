@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sgtune.model import Model, define_model
+from sgtune.samplers.target import Target
 
 N_DATA = 4
 SIGMAS = 4.5
@@ -38,6 +39,20 @@ def curved(x, module=jnp):
 def gradient_of_curved(x):
     """Its gradient, by hand in float64."""
     return -(x**3) - (x[0] - x[1] * x[2]) * np.array([1, -x[2], -x[1]]) + np.array([0, 0, 1])
+
+
+def target_with_noise(gradient, covariance, **options):
+    """A target with these estimates of the gradient and of the covariance (D, D) of their noise."""
+
+    def with_covariance(position, i, state, form):
+        matrix = covariance(position)
+        return gradient(position), matrix if form == "full" else jnp.diag(matrix), state
+
+    return Target(
+        lambda position, i, state: (gradient(position), state),
+        gradient_with_covariance=with_covariance,
+        **options,
+    )
 
 
 COVARIANCE = np.array([[1.0, 0.8], [0.8, 1.333]])

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from known_targets import SIGMAS
 from known_targets import curved as log_density
 from known_targets import gradient_of_curved as gradient_of
 from scipy.stats import multivariate_normal, norm
@@ -12,7 +13,6 @@ from scipy.stats import multivariate_normal, norm
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.target import Target
 
-SIGMAS = 4.5
 START = {"a": jnp.array([0.9, -1.4]), "b": jnp.array([[0.6]])}
 NUMBERS = {
     **{"step_size": 0.3, "noise_sd": 0.4, "directional_noise": 1.5, "b1": 0.7, "b2": 0.8, "eps": 0.05},

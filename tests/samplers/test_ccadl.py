@@ -6,13 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
-from known_targets import check_moments
+from known_targets import check_moments, target_with_noise
 from small_models import small_logistic_model
 
 from sgtune import Arm, Budget, sample, samplers, tune
 from sgtune.samplers.covariance import no_steps, updated
 from sgtune.samplers.sghmc_shang import SHARE, clipped_root
-from sgtune.samplers.target import Target
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.tuning import Heuristic
 
@@ -42,19 +41,17 @@ def covariance_of(vector, module=np):
     return 60.0 * factor.T @ factor
 
 
-def target_of_structure(noise=1.0, fraction=0.25):
+def target_of_structure(noise=1.0):
     """The score and ``noise`` times the covariance above, for positions in the structure of `POSITION`."""
 
-    def gradient(position, i, state):
+    def gradient(position):
         vector, unravel = ravel_pytree(position)
-        return unravel(score_of(vector, jnp)), state
+        return unravel(score_of(vector, jnp))
 
-    def with_covariance(position, i, state, form):
-        covariance = noise * covariance_of(ravel_pytree(position)[0], jnp)
-        covariance = covariance if form == "full" else jnp.diag(covariance)
-        return gradient(position, i, state)[0], covariance, state
+    def covariance(position):
+        return noise * covariance_of(ravel_pytree(position)[0], jnp)
 
-    return Target(gradient, gradient_with_covariance=with_covariance, fraction=fraction)
+    return target_with_noise(gradient, covariance, fraction=0.25)
 
 
 def noise_of_steps(sampler, n=60_000, before=None):

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from known_targets import target_with_noise
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 from small_models import gaussian_model
@@ -11,7 +12,6 @@ from small_models import gaussian_model
 from sgtune import Arm, Budget, InputError, sample
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.mccadl import damped, ornstein_uhlenbeck
-from sgtune.samplers.target import Target
 from sgtune.sampling.lockstep import independent_chains
 
 pytestmark = pytest.mark.optimised
@@ -77,10 +77,7 @@ def end_of_trajectory(name, h, time):
     """Position and thermostat of a chain without any noise."""
     sampler = SAMPLERS[name]
     covariance = jnp.asarray(2 / h * DRAG, jnp.float32)
-    target = Target(
-        lambda position, i, state: (score(position), state),
-        gradient_with_covariance=lambda position, i, state, form: (score(position), covariance, state),
-    )
+    target = target_with_noise(score, lambda position: covariance)
     numbers = {"step_size": jnp.float32(h), "friction": jnp.float32(1e-12), "kappa": jnp.float32(0)}
     position, momentum = jnp.array([1.0, -0.5]), jnp.array([0.7, 1.1])
     if name == "mccadl":

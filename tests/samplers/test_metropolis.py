@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from known_targets import SIGMAS
 from known_targets import curved as log_density
 from known_targets import gradient_of_curved as gradient_of
 from small_models import gaussian_model
@@ -103,7 +104,6 @@ def test_independent_chains_are_independent_and_start_at_the_given_positions(gau
 
 
 MALA = SAMPLERS["mala"]
-SIGMAS = 4.5
 NAN, INF = np.nan, np.inf
 
 

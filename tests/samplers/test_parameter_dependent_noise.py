@@ -4,14 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from known_targets import SIGMAS, target_with_noise
 
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.sghmc_shang import clipped_statistics
-from sgtune.samplers.target import Target
 
 pytestmark = [pytest.mark.optimised, pytest.mark.proof]
 
-SIGMAS = 4.5
 STEP_SIZE, HEIGHT = 0.01, 1_000.0
 SHAPE_ROOT = np.linalg.cholesky(np.array([[1.0, 0.5], [0.5, 1.0]]))
 LARGEST_HALF_NOISE = STEP_SIZE * HEIGHT / 2 * 1.5
@@ -27,16 +26,9 @@ def root_at(position):
 
 def target_of(key):
     """The target of one step: the score -x plus the root times standard normals."""
-
-    def noisy(position):
-        return -position + root_at(position) @ jax.random.normal(key, position.shape)
-
-    def with_covariance(position, i, state, form):
-        covariance = root_at(position) @ root_at(position).T
-        return noisy(position), covariance if form == "full" else jnp.diag(covariance), state
-
-    return Target(
-        lambda position, i, state: (noisy(position), state), gradient_with_covariance=with_covariance
+    return target_with_noise(
+        lambda position: -position + root_at(position) @ jax.random.normal(key, position.shape),
+        lambda position: root_at(position) @ root_at(position).T,
     )
 
 

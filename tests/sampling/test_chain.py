@@ -152,6 +152,11 @@ def test_all_chains_together_keep_no_more_than_the_bytes_of_one(monkeypatch):
     assert sample(GAUSSIAN, "sgld", **arm, chains=4, kept_draws=2).draws.shape == (4, 2, 2)
 
 
+def tree_model(a, b):
+    """N(0, I), whose position is a dict of leaves like these."""
+    return model_of_prior(lambda p: -0.5 * (jnp.sum(p["a"] ** 2) + jnp.sum(p["b"] ** 2)), {"a": a, "b": b})
+
+
 def test_starts_are_one_for_all_or_one_for_each():
     still = {"step_size": 1e-20, "batch_size": 4, "budget": Budget(steps=1), "chains": 3}
     each = np.float32([[1, 2], [3, 4], [-5, 6]])
@@ -159,8 +164,7 @@ def test_starts_are_one_for_all_or_one_for_each():
         for position in (each, each[0]):
             run = sample(GAUSSIAN, "sgld", **still, **options, position=position)
             np.testing.assert_allclose(run.draws[:, 0], np.broadcast_to(position, (3, 2)), atol=1e-5)
-    start = {"a": jnp.zeros(()), "b": jnp.zeros((2, 2))}
-    tree = model_of_prior(lambda p: -0.5 * (p["a"] ** 2 + jnp.sum(p["b"] ** 2)), start, "tree")
+    tree = tree_model(jnp.zeros(()), jnp.zeros((2, 2)))
     starts = {"a": np.arange(3.0), "b": np.arange(12.0).reshape(3, 2, 2)}
     found = sample(tree, "sgld", **still, position=starts).positions
     assert jax.tree.map(np.shape, found) == {"a": (3, 1), "b": (3, 1, 2, 2)}
@@ -169,16 +173,11 @@ def test_starts_are_one_for_all_or_one_for_each():
 
 def test_a_start_whose_leaves_are_in_another_order_is_refused():
     """An ordered dict equals a dict of the same entries, but is not sorted when it is flattened."""
-    start = {"a": jnp.zeros(2), "b": jnp.zeros(2)}
-    tree = model_of_prior(lambda p: -0.5 * jnp.sum(p["a"] ** 2 + p["b"] ** 2), start, "tree")
+    tree = tree_model(jnp.zeros(2), jnp.zeros(2))
     still = {"step_size": 1e-20, "batch_size": 4, "budget": Budget(steps=1)}
     other = OrderedDict(b=np.ones(2), a=np.zeros(2))
     several = jax.tree.map(lambda leaf: np.stack([leaf] * 3), other)
-    for options in (
-        {"position": other},
-        {"position": other, "chains": 3},
-        {"position": several, "chains": 3},
-    ):
+    for options in ({"position": other}, *({"position": one, "chains": 3} for one in (other, several))):
         with pytest.raises(InputError, match=r"^position: shape OrderedDict.* is not allowed"):
             sample(tree, "sgld", **still, **options)
     with pytest.raises(InputError, match=r"^around: shape OrderedDict.* is not allowed"):
