@@ -104,22 +104,11 @@ def test_sgld_is_that_of_blackjax_step_for_step(ending):
 
 def test_a_dataset_of_grain_gives_the_draws_of_the_same_rows_in_memory():
     grain = pytest.importorskip("grain")
-    x = np.random.default_rng(0).normal(size=(500, 2)).astype(np.float32)
-    dataset = grain.MapDataset.source(x).map(lambda row: {"x": row, "squares": row**2})
+    dataset = grain.MapDataset.range(len(ROWS["x"])).map(lambda i: jax.tree.map(lambda leaf: leaf[i], ROWS))
 
-    def chain_of(data):
-        model = sgtune.define_model(
-            "normal",
-            log_prior=lambda position: -0.5 * position @ position,
-            log_likelihood=lambda position, rows: (
-                position @ rows["x"].T - 0.5 * (position**2) @ rows["squares"].T
-            ),
-            data=data,
-            init=lambda key: jnp.zeros(2),
-        )
-        return sgtune.sample(
-            model, "sgld-cv", step_size=1e-3, batch_size=20, budget=sgtune.Budget(steps=200), seed=1
-        )
+    def draws_of(rows):
+        model = sgtune.from_log_densities(log_prior, log_likelihood_of_one, rows, lambda key: jnp.zeros(3))
+        arm = {"step_size": 0.02, "batch_size": 8}
+        return sgtune.sample(model, "sgld-cv", **arm, budget=sgtune.Budget(steps=200), seed=1).draws
 
-    of_grain = chain_of(sgtune.RowSource(dataset))
-    np.testing.assert_array_equal(of_grain.draws, chain_of({"x": x, "squares": x**2}).draws)
+    np.testing.assert_array_equal(draws_of(sgtune.RowSource(dataset)), draws_of(ROWS))
