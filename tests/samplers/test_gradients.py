@@ -106,18 +106,17 @@ def test_control_variates_at_their_centre_and_full_batches_are_exact(model, endi
 
 class ProbeState(NamedTuple):
     position: Any
-    origin: Any
     estimator: Any
 
 
 def probe(*places):
-    """A probe instead of a sampler: its draws are the gradients of one step at its start, side by side."""
+    """A probe instead of a sampler: its draws are the gradients of one step at `FAR`, side by side."""
 
     def init(key, position, estimator, target, hyperparameters):
-        return ProbeState(jnp.stack([position] * len(places)), position, estimator)
+        return ProbeState(jnp.stack([position] * len(places)), estimator)
 
     def step(key, state, target, hyperparameters):
-        gradients = [target.gradient(state.origin, place, state.estimator)[0] for place in places]
+        gradients = [target.gradient(FAR, place, state.estimator)[0] for place in places]
         return state._replace(position=jnp.stack(gradients))
 
     return Sampler(init, step, has_leapfrog=len(places) > 1)

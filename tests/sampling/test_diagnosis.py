@@ -11,7 +11,7 @@ from stein_forms import autoregressive
 
 from sgtune import Budget, InputError, Preconditioner, define_model, diagnose, sample
 from sgtune.model.positions import blocks_of
-from sgtune.sampling.diagnosis import as_chains, check_run, parameter_names
+from sgtune.sampling.diagnosis import SHARE_OF_RUN, affordable, as_chains, check_run, parameter_names
 
 pytestmark = pytest.mark.optimised
 
@@ -169,7 +169,9 @@ def test_the_check_of_a_run_is_cheap():
     assert chain.data_terms == 100 * 30_000
     least = 2 * 200 * 1_000 + 2_000 + 200 * 256
     assert least / 2 < check_run([chain, chain])[0].data_terms <= least
-    assert check_run([replace(chain, data_terms=10**8)])[0].score_rows == 2_000
+    rich = replace(chain, data_terms=10**8)
+    assert affordable([rich], SHARE_OF_RUN) == 5 * 10**6
+    assert check_run(rich)[0].score_rows == 2_000
     short = sample(model, "sgld", step_size=1e-4, batch_size=100, budget=Budget(steps=10))
     expected = "check: draws: 10 of a chain's 10 draws are finite; at least 20 must be"
     assert check_run(short) == (None, [expected])

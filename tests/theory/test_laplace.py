@@ -129,13 +129,11 @@ def test_correlations_of_large_models_are_not_taken_for_kinks():
 
 def test_the_directions_of_large_models_are_coordinates():
     rng = np.random.default_rng(3)
-    inputs = (rng.standard_normal((1_000, 210)) * np.geomspace(0.3, 1, 210)).astype(np.float32)
-    targets = (inputs @ rng.standard_normal(210) + rng.standard_normal(1_000)).astype(np.float32)
-    model = regression("large", inputs, targets, shuffle_seed=None)
-    laplace = laplace_of(model)
+    inputs = rng.standard_normal((1_000, LARGE)) * np.geomspace(0.3, 1, LARGE)
+    model, _, _, targets = large_model(rng, inputs)
+    laplace = laplace_of(model.original)
     assert laplace.basis is None
     noise, slopes = laplace.directions.noise, laplace.directions.noise_slopes
-    inputs = inputs.astype(np.float64)
     gradients = inputs * (targets - inputs @ laplace.mode)[:, None]
     np.testing.assert_allclose(noise, np.var(gradients, axis=0, ddof=1), rtol=1e-3)
     # Slopes are estimated from the differences H_j x for four draws x ~ N(0, 1 / curvature). The exact value needs the
@@ -144,8 +142,7 @@ def test_the_directions_of_large_models_are_coordinates():
     exact = variances * (1_000 / 999) @ (1 / laplace.directions.curvature)
     assert np.mean(slopes / exact) == pytest.approx(1, abs=0.1)
     np.testing.assert_allclose(slopes, exact, rtol=0.4)
-    draws = np.zeros((2, 210)) + laplace.mode
-    assert (laplace.along(draws) == 0).all()
+    assert (laplace.along(np.tile(laplace.mode, (2, 1))) == 0).all()
 
 
 @pytest.mark.parametrize("name", ["sgld", "sgld-cv"])
