@@ -1,4 +1,5 @@
-"""Three densities in the plane with exact draws and known moments: a correlated Gaussian, a banana and a mixture."""
+"""Three densities in the plane with exact draws and known moments: a correlated Gaussian, a banana and a mixture; and a
+check of moments."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,8 +10,25 @@ import numpy as np
 from scipy.stats import norm
 
 from sgtune.model import Model, define_model
+from sgtune.samplers.target import Target
 
 N_DATA = 4
+SIGMAS = 4.5
+
+
+def check_moments(sample, mean, covariance):
+    """Mean and covariance of ``sample`` against the exact ones, element by element, within Monte Carlo error, or within
+    float32 rounding if there is no variance.
+
+    Returns the covariance found and its standard errors.
+    """
+    n = len(sample)
+    assert (np.abs(sample.mean(0) - mean) < SIGMAS * np.sqrt(np.diag(covariance) / n) + 1e-6).all()
+    deviations = sample - mean
+    products = deviations[:, :, None] * deviations[:, None, :]
+    found, error = products.mean(0), products.std(0) / np.sqrt(n)
+    assert (np.abs(found - covariance) < SIGMAS * error + 1e-10).all()
+    return found, error
 
 
 def curved(x, module=jnp):
@@ -21,6 +39,20 @@ def curved(x, module=jnp):
 def gradient_of_curved(x):
     """Its gradient, by hand in float64."""
     return -(x**3) - (x[0] - x[1] * x[2]) * np.array([1, -x[2], -x[1]]) + np.array([0, 0, 1])
+
+
+def target_with_noise(gradient, covariance, **options):
+    """A target with these estimates of the gradient and of the covariance (D, D) of their noise."""
+
+    def with_covariance(position, i, state, form):
+        matrix = covariance(position)
+        return gradient(position), matrix if form == "full" else jnp.diag(matrix), state
+
+    return Target(
+        lambda position, i, state: (gradient(position), state),
+        gradient_with_covariance=with_covariance,
+        **options,
+    )
 
 
 COVARIANCE = np.array([[1.0, 0.8], [0.8, 1.333]])

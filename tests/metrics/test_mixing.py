@@ -36,13 +36,8 @@ def test_columns_do_not_depend_on_those_beside_them(monkeypatch):
     assert at_once[3] == 200
 
 
-def test_draws_of_which_nothing_is_known():
-    few = np.zeros((4, 3, 2))
-    assert np.isnan(effective_draws(few)).all()
-    assert np.isnan(split_rhat(few)).all()
+def test_draws_of_which_nothing_is_known_and_chains_that_are_stuck_apart():
+    few, stuck = np.zeros((4, 3, 2)), np.broadcast_to([[[0.0]], [[1.0]]], (2, 50, 1))
+    assert np.isnan([effective_draws(few), split_rhat(few)]).all()
     assert len(effective_draws(np.zeros((2, 9, 0)))) == len(split_rhat(np.zeros((2, 9, 0)))) == 0
-
-
-def test_chains_that_are_stuck_in_different_places_have_an_infinite_rhat():
-    stuck = np.broadcast_to(np.array([0.0, 1.0])[:, None, None], (2, 50, 1))
     assert split_rhat(stuck) == np.inf

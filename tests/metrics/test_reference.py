@@ -34,17 +34,17 @@ REFERENCE = Reference(
 )
 
 
-def naive_errors(draws, values, reference=REFERENCE):
+def naive_errors(draws, values):
     """The errors of all draws ``(n, D)`` and their functionals ``(n, K)``, in float64."""
     draws, values = np.asarray(draws, np.float64), np.asarray(values, np.float64)
     sd = draws.std(axis=0)
-    eigenvalues, directions = np.linalg.eigh(reference.covariance)
+    eigenvalues, directions = np.linalg.eigh(REFERENCE.covariance)
     along = [(draws @ v).std() / np.sqrt(value) for v, value in zip(directions.T, eigenvalues, strict=True)]
-    bias = (values.mean(axis=0) - reference.functionals_mean) / reference.functionals_sd
-    spread = values.std(axis=0) / reference.functionals_sd - 1
+    bias = (values.mean(axis=0) - REFERENCE.functionals_mean) / REFERENCE.functionals_sd
+    spread = values.std(axis=0) / REFERENCE.functionals_sd - 1
     return {
-        "relative_sd_error": np.sqrt(np.sum((sd - reference.sd) ** 2) / np.sum(reference.sd**2)),
-        "xi_rel": np.sqrt(np.mean((sd / reference.sd - 1) ** 2)),
+        "relative_sd_error": np.sqrt(np.sum((sd - REFERENCE.sd) ** 2) / np.sum(REFERENCE.sd**2)),
+        "xi_rel": np.sqrt(np.mean((sd / REFERENCE.sd - 1) ** 2)),
         "xi_white": np.sqrt(np.mean((np.array(along) - 1) ** 2)),
         "functional_error": np.sqrt(np.mean(bias**2) + np.mean(spread**2)),
     }

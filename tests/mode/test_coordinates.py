@@ -8,12 +8,12 @@ from small_models import model_of_prior, small_logistic_model
 
 import sgtune
 from sgtune import Budget, InputError, Preconditioner, sample
-from sgtune.mode import find
 from sgtune.mode.coordinates import laplace_preconditioner, local_factor, precondition
 from sgtune.mode.curvature import laplace_scale, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model.positions import unflatten
 from sgtune.model.posterior import density_of, log_posterior, negative_hessian, scores
+from sgtune.sampling.lockstep import compiled_programs
 from sgtune.support.errors import DataError
 from sgtune.theory.laplace import laplace_of
 from sgtune.tuning import AllDivergedError
@@ -105,8 +105,6 @@ def test_start_and_centre_are_positions_of_the_model(logistic):
 
 
 def test_programs_serve_all_coordinates(logistic):
-    from sgtune.sampling.lockstep import compiled_programs
-
     options = {"step_size": 1e-3, "batch_size": 50, "budget": Budget(steps=5)}
     sample(logistic, "sgld-cv", **options, preconditioner=FACTOR)
     there = compiled_programs()
@@ -144,12 +142,10 @@ def test_a_preconditioner_is_its_numbers_and_is_saved_as_arrays(tmp_path):
         (np.ones((3, 3)), "preconditioner: 1 above the diagonal"),
         (np.array([1.0, 0.0, 1.0]), "preconditioner: 0 is not allowed; sds"),
         (np.array([1.0, np.nan, 1.0]), "preconditioner: nan is not allowed"),
-        (
-            np.array([1.0, 1e39, 1.0]),
-            "preconditioner: 1e\\+39 is not allowed; all numbers must be finite in float32",
-        ),
+        (np.array([1.0, 1e39, 1.0]), r"preconditioner: 1e\+39 is not allowed; .* must be finite in float32"),
         (np.array([1.0, 1e-46, 1.0]), "preconditioner: 1e-46 is not allowed; sds"),
         (["one", "two", "three"], "preconditioner: .* must be an array of numbers"),
+        (np.full(3, 1j), "preconditioner: .* must be an array of numbers"),
         (np.diag([1.0, -1.0, 1.0]), "preconditioner: -1 is not allowed"),
         (Preconditioner(np.zeros(2), np.ones(2)), "preconditioner: shape"),
     ],
@@ -160,18 +156,14 @@ def test_what_is_no_preconditioner_is_refused_in_one_line(logistic, given, messa
     assert "\n" not in str(error.value)
 
 
-def test_an_array_about_a_given_centre_needs_no_mode(logistic, monkeypatch):
+def test_an_array_about_a_given_centre_needs_no_mode():
     model = small_logistic_model(n_data=500, dimension=D, seed=2)
-
-    def no_search(*_, **__):
-        raise AssertionError("no MAP is needed")
-
-    monkeypatch.setattr(find, "find_map", no_search)
     at, start, arm = np.full(D, 0.1), np.full(D, 0.2), {"step_size": 1e-4, "batch_size": 50}
     options = {**arm, "budget": Budget(steps=20)}
     chain = sample(model, "sgld-cv", preconditioner=FACTOR, centre=at, position=start, **options)
     same = sample(model, "sgld-cv", preconditioner=Preconditioner(at, FACTOR, start), **options)
     np.testing.assert_allclose(chain.draws, same.draws, rtol=1e-4, atol=1e-5)
+    assert model.found.mode is None
 
 
 def without_curvature(prior_sd: float = 10) -> sgtune.Model:

@@ -23,29 +23,25 @@ DRAWS = RNG.standard_normal((150, 3)) @ FACTOR.T + 0.3
 SCORES = -DRAWS @ np.linalg.inv(FACTOR @ FACTOR.T) + 0.2 * np.sin(DRAWS[:, ::-1])
 
 
-def ksd_of_theirs(draws, scores, preconditioner):
-    """The last of a sequence, that of all draws."""
-    kernel = pytest.importorskip("stein_thinning.kernel").make_imq(draws, preconditioner)
+OF_SAMPLE = np.linalg.cholesky(np.cov(DRAWS, rowvar=False))
+
+
+@pytest.mark.parametrize(
+    ("scale", "draws", "scores", "metric", "factor"),
+    [
+        ("identity", DRAWS, SCORES, "id", 1.0),
+        # Its metric changes the kernel, and our scale also the scores: a factor of the sd.
+        *((np.full(3, sd), DRAWS, SCORES, str(sd**2), sd) for sd in (0.2, 3.0)),
+        # The metric of the sample's covariance, here of draws that we have brought to covariance I.
+        (OF_SAMPLE, np.linalg.solve(OF_SAMPLE, DRAWS.T).T, SCORES @ OF_SAMPLE, "smpcov", 1.0),
+    ],
+)
+def test_ksd_is_that_of_stein_thinning(scale, draws, scores, metric, factor):
+    """The last of its sequence is that of all draws."""
+    kernel = pytest.importorskip("stein_thinning.kernel").make_imq(draws, metric)
     their_ksd = pytest.importorskip("stein_thinning.stein").ksd
-    return their_ksd(lambda i, j: kernel(draws[i], draws[j], scores[i], scores[j]), len(draws))[-1]
-
-
-def test_ksd_is_that_of_stein_thinning():
-    np.testing.assert_allclose(ksd(DRAWS, SCORES), ksd_of_theirs(DRAWS, SCORES, "id"), rtol=1e-6)
-
-
-def test_ksd_in_the_scale_of_the_covariance_is_that_of_stein_thinning():
-    """Its ``smpcov`` is the metric of the sample's covariance, here of draws that we have brought to covariance I."""
-    factor = np.linalg.cholesky(np.cov(DRAWS, rowvar=False))
-    scaled = ksd_of_theirs(np.linalg.solve(factor, DRAWS.T).T, SCORES @ factor, "smpcov")
-    np.testing.assert_allclose(ksd(DRAWS, SCORES, factor), scaled, rtol=1e-6)
-
-
-@pytest.mark.parametrize("sd", [0.2, 3.0])
-def test_ksd_of_another_width_is_that_of_stein_thinning_in_other_units(sd):
-    """Its metric changes the kernel, and our scale also the scores: a factor of sd."""
-    theirs = ksd_of_theirs(DRAWS, SCORES, str(sd**2))
-    np.testing.assert_allclose(ksd(DRAWS, SCORES, np.full(3, sd)), sd * theirs, rtol=1e-6)
+    theirs = their_ksd(lambda i, j: kernel(draws[i], draws[j], scores[i], scores[j]), len(draws))[-1]
+    np.testing.assert_allclose(ksd(DRAWS, SCORES, scale), factor * theirs, rtol=1e-6)
 
 
 def test_fssd_is_that_of_hyppo():
@@ -108,22 +104,11 @@ def test_sgld_is_that_of_blackjax_step_for_step(ending):
 
 def test_a_dataset_of_grain_gives_the_draws_of_the_same_rows_in_memory():
     grain = pytest.importorskip("grain")
-    x = np.random.default_rng(0).normal(size=(500, 2)).astype(np.float32)
-    dataset = grain.MapDataset.source(x).map(lambda row: {"x": row, "squares": row**2})
+    dataset = grain.MapDataset.range(len(ROWS["x"])).map(lambda i: jax.tree.map(lambda leaf: leaf[i], ROWS))
 
-    def chain_of(data):
-        model = sgtune.define_model(
-            "normal",
-            log_prior=lambda position: -0.5 * position @ position,
-            log_likelihood=lambda position, rows: (
-                position @ rows["x"].T - 0.5 * (position**2) @ rows["squares"].T
-            ),
-            data=data,
-            init=lambda key: jnp.zeros(2),
-        )
-        return sgtune.sample(
-            model, "sgld-cv", step_size=1e-3, batch_size=20, budget=sgtune.Budget(steps=200), seed=1
-        )
+    def draws_of(rows):
+        model = sgtune.from_log_densities(log_prior, log_likelihood_of_one, rows, lambda key: jnp.zeros(3))
+        arm = {"step_size": 0.02, "batch_size": 8}
+        return sgtune.sample(model, "sgld-cv", **arm, budget=sgtune.Budget(steps=200), seed=1).draws
 
-    of_grain = chain_of(sgtune.RowSource(dataset))
-    np.testing.assert_array_equal(of_grain.draws, chain_of({"x": x, "squares": x**2}).draws)
+    np.testing.assert_array_equal(draws_of(sgtune.RowSource(dataset)), draws_of(ROWS))

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from known_targets import SIGMAS
 from known_targets import curved as log_density
 from known_targets import gradient_of_curved as gradient_of
 from scipy.stats import multivariate_normal, norm
@@ -12,7 +13,6 @@ from scipy.stats import multivariate_normal, norm
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.target import Target
 
-SIGMAS = 4.5
 START = {"a": jnp.array([0.9, -1.4]), "b": jnp.array([[0.6]])}
 NUMBERS = {
     **{"step_size": 0.3, "noise_sd": 0.4, "directional_noise": 1.5, "b1": 0.7, "b2": 0.8, "eps": 0.05},
@@ -37,39 +37,41 @@ def value_and_gradient(position):
     return jax.value_and_grad(lambda position: log_density(ravel_pytree(position)[0]))(position)
 
 
-class Recorder:
-    """A target that records its calls; log densities of minibatches have a linear error, another one for each
+def recording_target(asked):
+    """A target that adds its calls to ``asked``; log densities of minibatches have a linear error, another one for each
     minibatch."""
 
-    def __init__(self):
-        self.asked = []
-        self.target = Target(
-            lambda position, i, estimator: (
-                jax.tree.map(jnp.add, value_and_gradient(position)[1], unravel(ESTIMATE_IS_OFF)),
-                estimator,
-            ),
-            self.evaluate("full"),
-            self.evaluate("with gradient", value_and_gradient),
-            lambda position, i: self.evaluate("minibatch")(position) + 0.4 * (1 + i) * position["a"][0],
-        )
-
-    def evaluate(self, kind, function=lambda position: value_and_gradient(position)[0]):
+    def recorded(kind, function):
         def ask(position):
-            self.asked.append((kind, position))
+            asked.append((kind, position))
             return function(position)
 
         return ask
 
+    def estimate(position, i, estimator):
+        return jax.tree.map(jnp.add, value_and_gradient(position)[1], unravel(ESTIMATE_IS_OFF)), estimator
+
+    def value(position):
+        return value_and_gradient(position)[0]
+
+    return Target(
+        estimate,
+        recorded("full", value),
+        recorded("with gradient", value_and_gradient),
+        lambda position, i: recorded("minibatch", value)(position) + 0.4 * (1 + i) * position["a"][0],
+    )
+
 
 def steps_of(name, n_steps):
     """(state before, calls during the step, state after) of steps along one chain."""
-    recorder, sampler = Recorder(), SAMPLERS[name]
-    state = sampler.init(jax.random.key(0), START, (), recorder.target, TRACED)
+    asked, sampler = [], SAMPLERS[name]
+    target = recording_target(asked)
+    state = sampler.init(jax.random.key(0), START, (), target, TRACED)
     made = []
     for key in jax.random.split(jax.random.key(1), n_steps):
-        recorder.asked.clear()
-        after = sampler.step(key, state, recorder.target, TRACED)
-        made.append((state, list(recorder.asked), after))
+        asked.clear()
+        after = sampler.step(key, state, target, TRACED)
+        made.append((state, list(asked), after))
         state = after
     return made
 

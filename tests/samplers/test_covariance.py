@@ -41,12 +41,6 @@ def terms(model, position):
     return np.asarray(jacobian, np.float64)
 
 
-def effective_terms(model, ending):
-    """The terms that the estimator sums over a minibatch: its noise is the noise of these terms."""
-    position, centre = places(model)
-    return terms(model, position) - (terms(model, centre) if ending else 0)
-
-
 @cache
 def prepared(model, ending):
     """``(key, position, batch_size, form) -> (flat gradient, covariance)``, compiled, and the position."""
@@ -85,7 +79,8 @@ def test_the_minibatchs_own_covariance_by_hand(name, ending, form):
     """(N^2 / n) (1 - n / N) V, with NumPy's V of the rows that this key draws; and the gradient of `estimate`."""
     model, n = MODELS[name](), N_ROWS
     run, position = prepared(model, ending)
-    of_terms = effective_terms(model, ending)
+    # The noise is that of the terms that the estimator sums over a minibatch.
+    of_terms = terms(model, position) - (terms(model, places(model)[1]) if ending else 0)
     for seed in range(3):
         key = jax.random.key(seed)
         gradient, covariance = run(key, position, n, form)

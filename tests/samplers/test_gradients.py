@@ -2,16 +2,17 @@
 target's log densities, which float32 can compare."""
 
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from known_targets import SIGMAS, check_moments
 from small_models import gaussian_model, logistic_arrays, logistic_model, small_logistic_model
 
 from sgtune.mode.find import map_position
-from sgtune.model.positions import flatten
 from sgtune.model.posterior import density_of, scores
 from sgtune.samplers import SAMPLERS, Sampler
 from sgtune.samplers.gradients import CHUNK, ESTIMATORS, minibatch, stochastic_scores, subset_scores
@@ -23,7 +24,6 @@ from sgtune.support.errors import InputError
 
 CENTRE = np.array([0.3, -0.2], np.float32)
 NEAR, FAR = CENTRE + np.float32([0.1, 0.05]), np.array([1.0, 0.8], np.float32)
-SIGMAS = 4.5
 
 
 def terms(model, position):
@@ -36,15 +36,20 @@ def exact_score(model, position):
     return terms(model, position).sum(0) - np.asarray(position, np.float64) / 10
 
 
-def effective_terms(model, ending, position):
-    """The terms of the estimator's sum over a minibatch: its noise is the noise of these terms."""
-    return terms(model, position) - (terms(model, CENTRE) if ending else 0)
+def covariance_of(model, ending, position, batch_size):
+    """(M^2 / m) (1 - m / M) S, with S the finite-population covariance (divisor M - 1) of the sums of the M blocks of
+    rows, of which m are drawn. The noise is that of the terms that the estimator sums over a minibatch."""
+    own = terms(model, position) - (terms(model, CENTRE) if ending else 0)
+    rows = block_rows(batch_size, model.n_data)
+    sums = own.reshape(-1, rows, own.shape[1]).sum(1)
+    n_blocks, drawn = len(sums), batch_size // rows
+    return n_blocks**2 / drawn * (1 - drawn / n_blocks) * np.cov(sums.T, ddof=1)
 
 
-def estimates(model, ending, position, batch_size, n_keys, centre=CENTRE, seed=0):
+def estimates(model, ending, position, batch_size, n_keys):
     """(n_keys, D) estimates of the gradient, each from its own minibatch."""
-    estimator, key = ESTIMATORS[ending], jax.random.key(seed)
-    constants = estimator.prepare(model, jnp.asarray(centre))
+    estimator, key = ESTIMATORS[ending], jax.random.key(0)
+    constants = estimator.prepare(model, jnp.asarray(CENTRE))
     state = estimator.init(constants, jnp.asarray(position))
 
     @jax.jit
@@ -58,20 +63,6 @@ def estimates(model, ending, position, batch_size, n_keys, centre=CENTRE, seed=0
     return np.asarray(run(constants, jnp.asarray(position)), np.float64)
 
 
-def check_moments(sample, mean, covariance):
-    """Mean and covariance of ``sample`` against the exact ones, element by element, within Monte Carlo error.
-
-    Returns the covariance found and its standard errors.
-    """
-    n = len(sample)
-    assert (np.abs(sample.mean(0) - mean) < SIGMAS * np.sqrt(np.diag(covariance) / n)).all()
-    deviations = sample - mean
-    products = deviations[:, :, None] * deviations[:, None, :]
-    found, error = products.mean(0), products.std(0) / np.sqrt(n)
-    assert (np.abs(found - covariance) < SIGMAS * error).all()
-    return found, error
-
-
 @pytest.fixture(scope="module")
 def model():
     return small_logistic_model(n_data=120, seed=3)
@@ -80,24 +71,14 @@ def model():
 @pytest.mark.parametrize("ending", ESTIMATORS)
 @pytest.mark.parametrize("batch_size", [1, 40, 119])
 def test_unbiased_with_the_covariance_of_sampling_without_replacement(model, ending, batch_size):
-    """Covariance (N^2 / n) (1 - n / N) S, with S the finite-population covariance (divisor N - 1)."""
-    n_data = model.n_data
+    assert block_rows(batch_size, model.n_data) == 1
     sample = estimates(model, ending, FAR, batch_size, 20_000)
-    population = np.cov(effective_terms(model, ending, FAR).T, ddof=1)
-    with_replacement = n_data**2 / batch_size * population * (n_data - 1) / n_data
-    covariance = n_data**2 / batch_size * (1 - batch_size / n_data) * population
+    covariance = covariance_of(model, ending, FAR, batch_size)
     found, error = check_moments(sample, exact_score(model, FAR), covariance)
     if batch_size >= 40:
         # The test can distinguish the two ways of sampling.
+        with_replacement = covariance * (model.n_data - 1) / (model.n_data - batch_size)
         assert (np.abs(np.diag(found - with_replacement)) > 20 * np.diag(error)).all()
-
-
-def covariance_of_blocks(of_terms, batch_size):
-    """The covariance (M^2 / m) (1 - m / M) S, with S over the sums of the M blocks, of which m are drawn."""
-    rows = block_rows(batch_size, len(of_terms))
-    sums = of_terms.reshape(-1, rows, of_terms.shape[1]).sum(1)
-    n_blocks, drawn = len(sums), batch_size // rows
-    return n_blocks**2 / drawn * (1 - drawn / n_blocks) * np.cov(sums.T, ddof=1)
 
 
 @pytest.mark.parametrize("ending", ESTIMATORS)
@@ -109,9 +90,8 @@ def test_blocks_have_their_finite_population_covariance(ending):
     order = np.argsort(inputs[:, 0])
     model = logistic_model(inputs[order], targets[order], shuffle_seed=None)
     assert block_rows(batch_size, model.n_data) == 16
-    of_terms = effective_terms(model, ending, FAR)
     sample = estimates(model, ending, FAR, batch_size, 2_000)
-    check_moments(sample, exact_score(model, FAR), covariance_of_blocks(of_terms, batch_size))
+    check_moments(sample, exact_score(model, FAR), covariance_of(model, ending, FAR, batch_size))
 
 
 @pytest.mark.parametrize(
@@ -126,18 +106,17 @@ def test_control_variates_at_their_centre_and_full_batches_are_exact(model, endi
 
 class ProbeState(NamedTuple):
     position: Any
-    origin: Any
     estimator: Any
 
 
 def probe(*places):
-    """A probe instead of a sampler: its draws are the gradients of one step at its start, side by side."""
+    """A probe instead of a sampler: its draws are the gradients of one step at `FAR`, side by side."""
 
     def init(key, position, estimator, target, hyperparameters):
-        return ProbeState(jnp.stack([position] * len(places)), position, estimator)
+        return ProbeState(jnp.stack([position] * len(places)), estimator)
 
     def step(key, state, target, hyperparameters):
-        gradients = [target.gradient(state.origin, place, state.estimator)[0] for place in places]
+        gradients = [target.gradient(FAR, place, state.estimator)[0] for place in places]
         return state._replace(position=jnp.stack(gradients))
 
     return Sampler(init, step, has_leapfrog=len(places) > 1)
@@ -165,21 +144,15 @@ def test_arms_share_each_minibatch_and_no_two_gradients_do(model, monkeypatch, e
 
 
 def test_a_subsets_scores_by_hand(model):
+    """Each share of the rows has a correction of its own, which is kept with the mode."""
     positions = np.stack([NEAR, FAR])
-    found = subset_scores(model, positions, 0.25, CENTRE)
-    for row, position in zip(found, positions, strict=True):
-        first = slice(model.n_data // 4)
-        change = 4 * (terms(model, position) - terms(model, CENTRE))[first].sum(0)
-        change -= (position.astype(np.float64) - CENTRE) / 10
-        np.testing.assert_allclose(row, exact_score(model, CENTRE) + change, rtol=1e-4, atol=1e-4)
-
-
-def test_each_share_of_the_rows_has_a_correction_of_its_own(model):
-    """It is kept with the mode; with the right one scores are exact there."""
-    mode = map_position(model)
-    for fraction in (0.25, 0.5, 0.1):
-        found = subset_scores(model, flatten(mode)[None], fraction, mode)
-        np.testing.assert_allclose(found, scores(model, flatten(mode)[None]), atol=1e-3)
+    for centre, fraction in product((CENTRE, map_position(model)), (0.25, 0.5, 0.1)):
+        found = subset_scores(model, positions, fraction, centre)
+        for row, position in zip(found, positions, strict=True):
+            first = slice(int(fraction * model.n_data))
+            change = (terms(model, position) - terms(model, centre))[first].sum(0) / fraction
+            change -= (position.astype(np.float64) - np.asarray(centre)) / 10
+            np.testing.assert_allclose(row, exact_score(model, centre) + change, rtol=1e-4, atol=1e-4)
 
 
 def test_each_position_has_a_minibatch_of_its_own():
@@ -232,12 +205,10 @@ def test_differences_of_the_log_density_are_exact_where_the_log_density_is_large
     assert errors_of_differences(large, centre=np.zeros(2, np.float32)) > 1e-3
 
 
-KEY = jax.random.key(5)
-
-
-def target_at(model, centre, batch_size, key=KEY):
+def target_at(model, centre, batch_size):
     constants = {**minibatch.prepare(model, None), "offset": offset_at(model, centre)}
-    return target_of(density_of(model), minibatch, constants, batch_size, partial(jax.random.fold_in, key))
+    key_of = partial(jax.random.fold_in, jax.random.key(5))
+    return target_of(density_of(model), minibatch, constants, batch_size, key_of)
 
 
 def test_minibatch_log_density_is_unbiased_and_of_the_gradients_minibatch(model):

@@ -5,7 +5,7 @@ A chain is a batch. If the kernel keeps the target, a chain's mean over 2,000 st
 
 import numpy as np
 import pytest
-from known_targets import N_DATA, TARGETS, moments_and_errors
+from known_targets import N_DATA, SIGMAS, TARGETS, moments_and_errors
 
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import independent_chains
@@ -13,7 +13,6 @@ from sgtune.sampling.lockstep import independent_chains
 pytestmark = pytest.mark.optimised
 
 WIDTH, N_STEPS = 512, 2_000
-SIGMAS = 4.5
 
 ADAM = {"batch_size": N_DATA, "noise_sd": 0.5}
 # With more noise in the second moment its factor of the correction would be 1, and not be tested.

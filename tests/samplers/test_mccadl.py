@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from known_targets import target_with_noise
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 from small_models import gaussian_model
@@ -11,7 +12,6 @@ from small_models import gaussian_model
 from sgtune import Arm, Budget, InputError, sample
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.mccadl import damped, ornstein_uhlenbeck
-from sgtune.samplers.target import Target
 from sgtune.sampling.lockstep import independent_chains
 
 pytestmark = pytest.mark.optimised
@@ -70,17 +70,14 @@ DRAG = np.array([[0.6, 0.3], [0.3, 0.4]])
 
 def score(position):
     # The score is not linear, so that the flows do not commute at any order.
-    return -jnp.asarray(CURVATURE, jnp.float32) @ position - 0.3 * position**3
+    return -CURVATURE @ position - 0.3 * position**3
 
 
 def end_of_trajectory(name, h, time):
     """Position and thermostat of a chain without any noise."""
     sampler = SAMPLERS[name]
     covariance = jnp.asarray(2 / h * DRAG, jnp.float32)
-    target = Target(
-        lambda position, i, state: (score(position), state),
-        gradient_with_covariance=lambda position, i, state, form: (score(position), covariance, state),
-    )
+    target = target_with_noise(score, lambda position: covariance)
     numbers = {"step_size": jnp.float32(h), "friction": jnp.float32(1e-12), "kappa": jnp.float32(0)}
     position, momentum = jnp.array([1.0, -0.5]), jnp.array([0.7, 1.1])
     if name == "mccadl":
@@ -96,8 +93,7 @@ def end_of_trajectory(name, h, time):
 def exact_end(time):
     def slope(_, y):
         theta, p, xi = y[:2], y[2:4], y[4]
-        force = -CURVATURE @ theta - 0.3 * theta**3
-        return np.concatenate([p, force - DRAG @ p - xi * p, [np.mean(p**2) - 1]])
+        return np.concatenate([p, score(theta) - DRAG @ p - xi * p, [np.mean(p**2) - 1]])
 
     start = [1.0, -0.5, 0.7, 1.1, 0.4]
     end = solve_ivp(slope, (0, time), start, rtol=1e-11, atol=1e-12).y[:, -1]

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from known_targets import SIGMAS
 from known_targets import curved as log_density
 from known_targets import gradient_of_curved as gradient_of
 from small_models import gaussian_model
@@ -22,7 +23,7 @@ def gaussian():
 
 
 def test_missing_numbers_of_an_arm_follow_from_the_given_ones(gaussian):
-    """s is 10 gamma; rho_1 and rho_2 are such that the moments' sds are 1 / s and 1 / s^2."""
+    """s is 10 gamma; rho_1 and rho_2 are such that the moments' sds are 1 / s and 1 / s^2; MALA's drift is its step."""
     arms = [Arm(0.1, 8), Arm(0.2, 8, noise_sd=0.5), Arm(0.3, 8, noise_sd=0.4, b1=0.6, momentum_noise=7.0)]
     found = Lockstep(gaussian, "adam-mcmc-exact", arms).hyperparameters
     np.testing.assert_allclose(found["noise_sd"], [1.0, 0.5, 0.4])
@@ -33,6 +34,8 @@ def test_missing_numbers_of_an_arm_follow_from_the_given_ones(gaussian):
     assert float(found["directional_noise"]) == 1.0
     given = Lockstep(gaussian, "adam-mcmc", [Arm(0.1, 8)], overrides={"noise_sd": 0.3})
     np.testing.assert_allclose(given.hyperparameters["noise_sd"], 0.3)
+    drifts = Lockstep(gaussian, "mala", [Arm(0.3, 8), Arm(0.3, 8, drift=0.2)]).hyperparameters["drift"]
+    np.testing.assert_allclose(drifts, [0.3, 0.2])
 
 
 SETTINGS = {
@@ -101,9 +104,6 @@ def test_independent_chains_are_independent_and_start_at_the_given_positions(gau
 
 
 MALA = SAMPLERS["mala"]
-SIGMAS = 4.5
-
-
 NAN, INF = np.nan, np.inf
 
 
@@ -202,8 +202,8 @@ def test_mala_with_a_separate_drift(drift):
     proposals, tried = steps_of("mala", numbers, 300)
     here = np.asarray(START, np.float64)
     noise = (proposals - here - drift * gradient_of(here)) / np.sqrt(2 * e)
-    assert abs(np.mean(noise**2) - 1) < 4.5 * np.sqrt(2 / noise.size)
-    assert abs(noise.mean()) < 4.5 / np.sqrt(noise.size)
+    assert abs(np.mean(noise**2) - 1) < SIGMAS * np.sqrt(2 / noise.size)
+    assert abs(noise.mean()) < SIGMAS / np.sqrt(noise.size)
 
     def log_proposal(x, given):
         return -np.sum((x - given - drift * gradient_of(given)) ** 2) / (4 * e)
@@ -215,13 +215,6 @@ def test_mala_with_a_separate_drift(drift):
     found = np.asarray(tried.acceptance.probability, np.float64)
     np.testing.assert_allclose(found, np.exp(np.minimum(0, ratios)), rtol=2e-3, atol=1e-5)
     assert np.ptp(found) > 0.5
-
-
-def test_the_drift_of_mala_is_its_step_size_unless_given(gaussian):
-    options = {"step_size": 0.3, "batch_size": 8, "budget": Budget(steps=50)}
-    plain = sample(gaussian, "mala", **options)
-    assert (sample(gaussian, "mala", drift=0.3, **options).draws == plain.draws).all()
-    assert (sample(gaussian, "mala", drift=0.2, **options).draws != plain.draws).any()
 
 
 def test_budgets_of_gradients_count_the_data_of_tests(gaussian):

@@ -11,7 +11,7 @@ from stein_forms import autoregressive
 
 from sgtune import Budget, InputError, Preconditioner, define_model, diagnose, sample
 from sgtune.model.positions import blocks_of
-from sgtune.sampling.diagnosis import as_chains, check_run, parameter_names
+from sgtune.sampling.diagnosis import SHARE_OF_RUN, affordable, as_chains, check_run, parameter_names
 
 pytestmark = pytest.mark.optimised
 
@@ -163,28 +163,21 @@ def test_fresh_rows_leave_the_statistics_as_they_are():
         assert (np.abs(table[name] - table[f"{name}_cheap"]) < error).all()
 
 
-def test_the_check_of_a_run_is_cheap(monkeypatch):
+def test_the_check_of_a_run_is_cheap():
     model = small_logistic_model(n_data=2_000, dimension=2)
     chain = sample(model, "sgld", step_size=1e-4, batch_size=100, budget=Budget(steps=30_000), kept_draws=500)
     assert chain.data_terms == 100 * 30_000
-    asked = {}
-
-    def noted(model, run, *, most_terms, **options):
-        asked["terms"] = most_terms
-        return diagnose(model, run, most_terms=most_terms, **options)
-
-    monkeypatch.setattr("sgtune.sampling.diagnosis.diagnose", noted)
     least = 2 * 200 * 1_000 + 2_000 + 200 * 256
-    for run, terms in (([chain, chain], least), ([replace(chain, data_terms=10**8)], 5 * 10**6)):
-        check_run(run)
-        assert asked["terms"] == terms
+    assert least / 2 < check_run([chain, chain])[0].data_terms <= least
+    rich = replace(chain, data_terms=10**8)
+    assert affordable([rich], SHARE_OF_RUN) == 5 * 10**6
+    assert check_run(rich)[0].score_rows == 2_000
     short = sample(model, "sgld", step_size=1e-4, batch_size=100, budget=Budget(steps=10))
-    diagnosis, (line,) = check_run(short)
-    assert diagnosis is None
-    assert line == "check: draws: 10 of a chain's 10 draws are finite; at least 20 must be"
+    expected = "check: draws: 10 of a chain's 10 draws are finite; at least 20 must be"
+    assert check_run(short) == (None, [expected])
 
 
-def test_a_check_asked_for_costs_no_more_than_the_run():
+def test_a_check_asked_for_costs_no_more_than_the_run_or_than_is_said():
     model = small_logistic_model(n_data=20_000)
     for n_steps in (10_000, 100_000):
         chain = sample(
@@ -192,6 +185,9 @@ def test_a_check_asked_for_costs_no_more_than_the_run():
         )
         assert chain.check().data_terms <= chain.data_terms
         assert chain.check(most_terms=None).score_rows == 20_000
+    draws = np.random.default_rng(0).standard_normal((40, 100, model.dimension))
+    for most in (2_000_000, 30_000_000):
+        assert diagnose(model, draws, most_terms=most).data_terms <= most
 
 
 def test_a_check_that_fails_leaves_the_run(monkeypatch):
@@ -266,13 +262,6 @@ def test_the_error_of_sds_has_that_of_few_draws():
         error = np.std(squares) / len(squares) ** 0.5
         assert np.mean(squares) == pytest.approx(1 / (2 * n), abs=4 * error)
         assert error < 0.2 / (2 * n)
-
-
-def test_many_chains_do_not_make_a_check_dearer():
-    model = small_logistic_model(n_data=20_000)
-    draws = np.random.default_rng(0).standard_normal((40, 100, model.dimension))
-    for most in (2_000_000, 30_000_000):
-        assert diagnose(model, draws, most_terms=most).data_terms <= most
 
 
 def test_a_chain_that_died_is_left_out_and_chains_that_disagree_are_slow():

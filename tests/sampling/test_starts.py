@@ -8,6 +8,7 @@ from small_models import gaussian_model, mixture_model, model_of_prior
 
 import sgtune
 from sgtune import Arm, Budget, Preconditioner
+from sgtune.mode.coordinates import resolve_preconditioner
 from sgtune.mode.modes import modes_of
 from sgtune.sampling.lockstep import independent_chains
 from sgtune.sampling.starts import WIDER, wide_starts
@@ -45,14 +46,17 @@ def test_starts_are_those_of_the_seed_and_the_replicate():
         assert np.abs(other - first).min() > 1e-6
 
 
-def test_chains_of_a_preconditioner_start_about_its_centre_without_a_search():
-    still = {"step_size": 1e-20, "batch_size": 8, "budget": Budget(steps=1)}
+@pytest.mark.parametrize("given", ["none", "laplace", PILOT])
+def test_chains_have_these_starts_and_those_of_a_centre_need_no_search(given):
     model = gaussian_model(PRECISION, MEAN)
-    run = sgtune.sample(model, "sgld", **still, preconditioner=PILOT, chains=3)
-    expected = PILOT.positions(wide_starts(model, 3, PILOT, None, 0, 0).positions)
-    np.testing.assert_allclose(run.draws[:, 0], expected, rtol=1e-5)
-    assert model.found.mode is None
-    assert run.modes is None
+    still = {"step_size": 1e-20, "batch_size": 8, "budget": Budget(steps=1)}
+    run = sgtune.sample(model, "sgld", **still, preconditioner=given, chains=3)
+    assert (model.found.mode is None) == (run.modes is None) == (given is PILOT)
+    coordinates = resolve_preconditioner(model, given)
+    expected = wide_starts(model, 3, coordinates, run.modes, 0, 0).positions
+    if coordinates is not None:
+        expected = coordinates.positions(expected)
+    np.testing.assert_allclose(run.draws[:, 0], expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("preconditioner", ["none", "laplace", "moved"])

@@ -62,20 +62,30 @@ def grow(seed, parts, at_most, thin=1):
 @settings(deadline=None, derandomize=True)
 @given(
     parts=st.lists(st.integers(0, 60), min_size=1, max_size=6),
-    at_most=st.integers(10, 50),
+    at_most=st.integers(1, 50),
     thin=st.sampled_from([1, 3, 10]),
+    piece=st.integers(1, 20),
 )
-def test_it_keeps_no_more_than_it_may_and_only_what_counts(parts, at_most, thin):
-    reservoir = grow(3, parts, at_most, thin)
-    assert len(reservoir.steps) <= at_most + (FEWEST_POINTS if thin > 1 else 0)
-    places, n_draws = reservoir.part(7)
+def test_it_keeps_no_more_than_it_may_and_only_what_counts_in_any_division_of_the_chain(
+    parts, at_most, thin, piece
+):
     n_steps = sum(parts)
+    reservoir, undivided = grow(3, parts, at_most, thin), grow(3, [n_steps], at_most, thin)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(thinning, "PIECE", piece)
+        in_pieces = grow(3, parts, at_most, thin)
+    assert len(reservoir.steps) <= at_most + (FEWEST_POINTS if thin > 1 else 0)
+    places, n_draws = reservoir.part(min(7, at_most))
     expected = n_steps // thin if n_steps >= FEWEST_POINTS * thin else min(FEWEST_POINTS, n_steps)
     assert n_draws == expected
-    assert len(places) == min(7, n_draws)
+    assert len(places) == min(7, at_most, n_draws)
     assert (np.diff(reservoir.steps[places]) > 0).all()
     if n_steps >= FEWEST_POINTS * thin:
         assert (reservoir.steps[places] % thin == 0).all()
+    for other in (in_pieces, undivided):
+        np.testing.assert_array_equal(other.steps[other.part(5)[0]], reservoir.steps[reservoir.part(5)[0]])
+    np.testing.assert_array_equal(in_pieces.ranks, reservoir.ranks)
+    assert in_pieces.limit == reservoir.limit
 
 
 @pytest.mark.parametrize("parts", [pytest.param((40,), marks=pytest.mark.proof), (7, 13, 20)])
@@ -91,24 +101,3 @@ def test_every_draw_is_as_likely_as_any_other(parts):
     # Without replacement each count has the variance n p (1 - p), and counts add up to a constant.
     statistic = ((counts - expected) ** 2).sum() / (expected * (1 - 10 / 40)) * 39 / 40
     assert abs(statistic - 39) < 4 * np.sqrt(2 * 39)
-
-
-@settings(deadline=None, derandomize=True)
-@given(
-    parts=st.lists(st.integers(0, 60), min_size=1, max_size=4),
-    at_most=st.integers(1, 30),
-    thin=st.sampled_from([1, 3, 10]),
-    piece=st.integers(1, 20),
-)
-def test_ranks_in_pieces_and_of_another_division_of_the_chain_are_those_of_one_call(
-    parts, at_most, thin, piece
-):
-    whole, undivided = (grow(3, own, at_most, thin) for own in (parts, [sum(parts)]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thinning, "PIECE", piece)
-        divided = grow(3, parts, at_most, thin)
-    for one in (divided, undivided):
-        np.testing.assert_array_equal(one.steps[one.part(5)[0]], whole.steps[whole.part(5)[0]])
-    np.testing.assert_array_equal(divided.ranks, whole.ranks)
-    assert divided.limit == whole.limit
-    assert not np.array_equal(grow(4, [100], 20).steps, grow(3, [100], 20).steps)

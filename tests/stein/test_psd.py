@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stein_forms import a_factor, check_stretches, sizes, some_draws, varied
+from stein_forms import a_factor, check_stretches, mean_of_pairs, sizes, some_draws, varied
 
 from sgtune.stein import psd, psd_stretches
 from sgtune.stein.quadratic import N_STRETCHES
@@ -68,13 +68,9 @@ def test_it_is_the_sum_over_moments_in_naive_loops(form, n, dimension, seed, kin
         patch.multiple(MODULE, ROWS=rows, COLUMNS=columns),
     ):
         check_stretches(psd_stretches(*draws, stretch, scale, **arguments), kernel, stretch, 1e-9)
-        every = psd(*draws, scale, **arguments)
-        part = psd(*draws, scale, n_draws=2 * n, **arguments)
-    # With all draws it is the mean over all pairs, which may be less than for independent draws.
-    assert every == pytest.approx(np.sqrt(kernel.mean()), rel=1e-6)
-    own = np.trace(kernel) / n
-    others = (kernel.sum() / n - own) / (n - 1) if n > 1 else own
-    assert part == pytest.approx(np.sqrt(max(others, 0) + (own - max(others, 0)) / (2 * n)), rel=1e-6)
+        for n_draws in (n, 2 * n):
+            found = psd(*draws, scale, n_draws=n_draws, **arguments)
+            assert found == pytest.approx(np.sqrt(mean_of_pairs(kernel, n_draws)), rel=1e-6)
 
 
 @pytest.mark.parametrize("dimension", [200, 201])

@@ -16,10 +16,10 @@ from sgtune.stein.virials import virial_bias, virial_error, virial_score, virial
 SIGMAS = 4.0
 
 
-def sums_of(positions, scores, *, scale="identity", **options):
-    """Sums for draws in stretches of equal length, centred at the origin."""
-    stretch = np.arange(len(positions)) * N_STRETCHES // len(positions)
-    return virial_sums(positions, scores, stretch, scale, **({"centre": None} | options))
+def sums_of(draws):
+    """Sums for draws of N(0, I) in stretches of equal length."""
+    stretch = np.arange(len(draws)) * N_STRETCHES // len(draws)
+    return virial_sums(draws, -draws, stretch, "identity", centre=None)
 
 
 def is_mean_of(found, expected) -> bool:
@@ -69,7 +69,7 @@ def test_a_random_part_has_the_square_of_all_draws(time, width):
     found, uncorrected = [], []
     for _ in range(100):
         part = draws[np.sort(rng.choice(n_draws, n, replace=False))]
-        sums = sums_of(part, -part)
+        sums = sums_of(part)
         found.append(virial_error(sums, n_draws))
         uncorrected.append(virial_error(sums, n))
     assert is_mean_of(found, of_all)
@@ -85,7 +85,7 @@ def test_the_square_of_the_law_has_no_bias_and_its_error_is_its_spread(time, wid
     for _ in range(100):
         draws = width * autoregressive(rng, n, 20, (time - 1) / (time + 1))
         draws[: n // N_STRETCHES] *= np.linspace(0, 1, n // N_STRETCHES)[:, None]
-        sums = sums_of(draws, -draws)
+        sums = sums_of(draws)
         found.append([*virial_bias(sums), virial_error(sums, n)])
     squares, errors, of_draws = np.transpose(found)
     assert is_mean_of(squares, (width - 1) ** 2)
@@ -99,12 +99,12 @@ def test_the_square_of_the_law_has_no_bias_and_its_error_is_its_spread(time, wid
 def test_scores_at_the_horizon_let_variance_fall_and_add_no_standard_error():
     rng = np.random.default_rng(3)
     draws = 0.8 * autoregressive(rng, 2_000, 5, 19 / 21)
-    sums = sums_of(draws, -draws)
+    sums = sums_of(draws)
     square, (bias, error) = virial_error(sums, 2_000), virial_bias(sums)
     assert 0 < bias < square
     assert error > 0.01 * square
     for share in (1.0, 0.3, 0.1, 0.01):
         expected = bias + (square - bias) * max(share, 0.1)
         assert virial_score(sums, 2_000, share) == pytest.approx(expected)
-    few = sums_of(draws[:9], -draws[:9])
+    few = sums_of(draws[:9])
     assert virial_score(few, 9, 0.1) == virial_error(few, 9)

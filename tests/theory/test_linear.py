@@ -32,19 +32,19 @@ def iterated(transition, noise):
     return covariance
 
 
-def leapfrogs(order, hessian, h, n_leapfrog, noise):
+def leapfrogs(name, hessian, h, n_leapfrog, noise):
     """One sample of SGHMC as matrices of (x, v), with a new v: its effect on x, and the covariance that it adds."""
     eye, zero = np.eye(len(hessian)), np.zeros_like(hessian)
     drift = np.block([[eye, eye], [zero, eye]])
     whole, added = np.eye(2 * len(eye)), np.block([[zero, zero], [zero, h * eye]])
     injected = FRICTION - NOISE_ESTIMATE
     for i in range(n_leapfrog):
-        length = 0.5 if order == "leapfrog" and i == 0 else 1.0
+        length = 0.5 if name == "sghmc" and i == 0 else 1.0
         kick = np.block([[eye, zero], [-length * h * hessian, (1 - length * FRICTION) * eye]])
         fresh = np.block([[zero, zero], [zero, length * 2 * injected * h * eye + (length * h) ** 2 * noise]])
-        if order == "leapfrog":
+        if name == "sghmc":
             step, fresh = drift @ kick, drift @ fresh @ drift.T
-        elif order == "chen":
+        elif name == "sghmc-chen":
             step = kick @ drift
         else:
             step = kick + drift - np.eye(2 * len(eye))
@@ -65,9 +65,8 @@ def test_sgld_solves_its_matrix_equation(posterior, name):
 @pytest.mark.parametrize("name", ["sghmc", "sghmc-chen", "sghmc-as-published"])
 def test_sghmc_solves_its_matrix_equation(posterior, name):
     hessian, noise, basis, directions = posterior
-    h, order = 0.02, {"sghmc": "leapfrog", "sghmc-chen": "chen"}.get(name, "published")
-    covariance = iterated(*leapfrogs(order, hessian, h, 3, FACTOR * noise))
-    arm = Arm(h, BATCH, 3, friction=FRICTION, noise_estimate=NOISE_ESTIMATE)
+    covariance = iterated(*leapfrogs(name, hessian, 0.02, 3, FACTOR * noise))
+    arm = Arm(0.02, BATCH, 3, friction=FRICTION, noise_estimate=NOISE_ESTIMATE)
     found = stationary_variances(name, arm, directions)
     np.testing.assert_allclose(found, np.diag(basis.T @ covariance @ basis), rtol=1e-10)
 

@@ -40,7 +40,7 @@ def _effective(values: Float[np.ndarray, "c n k"]) -> Float[np.ndarray, " k"]:
         spectrum = np.fft.rfft(x - means[:, None], n=2 * n, axis=1)
         covariances = np.fft.irfft(np.abs(spectrum) ** 2, axis=1)[:, :n].mean(axis=0) / n
         within = covariances[0] * n / (n - 1)
-        total = covariances[0] + (means.var(axis=0, ddof=1) if c > 1 else 0.0)
+        total = covariances[0] + means.var(axis=0, ddof=1)
         correlations = 1 - (within - covariances * n / (n - 1)) / total
         correlations[0] = 1.0
         # Sums of neighbours are positive and fall with the lag in a reversible chain (Geyer 1992).

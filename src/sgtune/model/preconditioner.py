@@ -24,7 +24,7 @@ def check_factor(name: str, factor: object, dimension: int) -> Float[np.ndarray,
         InputError: another shape, a number that is not finite, one above the diagonal, or one on it that is not > 0.
     """
     try:
-        array = np.asarray(factor, np.float64)
+        array = np.asarray(factor).astype(np.float64, casting="same_kind", copy=False)
     except (TypeError, ValueError):
         raise InputError(f"{name}: {factor!r} is not allowed; it must be an array of numbers") from None
     allowed = (

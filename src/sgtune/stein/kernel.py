@@ -14,6 +14,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float, PyTree, Shaped
 
+from sgtune.model.preconditioner import check_factor
 from sgtune.support.errors import InputError
 
 __all__ = ["Draws", "Scale", "check_scale", "draw_matrices", "imq", "rescale", "squared_distances"]
@@ -100,8 +101,7 @@ def check_scale(scale: Scale, dimension: int) -> str | Float[np.ndarray, "..."]:
     """``"identity"``, or the scale as a float64 array of shape (D,) or (D, D).
 
     Raises:
-        InputError: another string, shape or triangle, an entry that is not finite, or an sd (of a factor: an
-            entry of its diagonal) that is not > 0.
+        InputError: another string, or as `check_factor`.
     """
     if isinstance(scale, str):
         if scale == "laplace":
@@ -112,24 +112,7 @@ def check_scale(scale: Scale, dimension: int) -> str | Float[np.ndarray, "..."]:
         if scale != "identity":
             raise InputError(f"scale: {scale!r} is not known; allowed: {SCALES}")
         return scale
-    factor = np.asarray(scale)
-    if not _is_real(factor) or factor.shape not in ((dimension,), (dimension, dimension)):
-        raise InputError(
-            f"scale: {factor.dtype}{list(factor.shape)} is not allowed; at D = {dimension}: {SCALES}"
-        )
-    factor = factor.astype(np.float64, copy=False)
-    sds = factor if factor.ndim == 1 else np.diagonal(factor)
-    bad = [*factor[~np.isfinite(factor)], *sds[sds <= 0]]
-    if bad:
-        raise InputError(
-            f"scale: {bad[0]} is not allowed; entries must be finite and sds, or a diagonal, > 0"
-        )
-    if factor.ndim == 2 and np.triu(factor, 1).any():
-        above = np.abs(np.triu(factor, 1)).max()
-        raise InputError(
-            f"scale: {above:g} above the diagonal is not allowed; a (D, D) factor is lower-triangular"
-        )
-    return factor
+    return check_factor("scale", scale, dimension)
 
 
 def rescale(
