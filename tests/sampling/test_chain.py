@@ -142,6 +142,9 @@ def test_a_chain_that_dies_is_named_and_kept():
     assert run.diverged == (False, True, False, True)
     assert np.isfinite(run.draws).all(axis=(1, 2)).tolist() == [True, False, True, False]
     assert run.draws.shape == (4, 50, 1)
+    # Of a slice by its own numbers.
+    assert run[::2].warnings == []
+    assert run[1:3].warnings[0].startswith("chains: 0 of 2 diverged")
 
 
 def test_all_chains_together_keep_no_more_than_the_bytes_of_one(monkeypatch):
@@ -240,6 +243,7 @@ def test_chains_are_checked_saved_and_plotted_together(tmp_path, preconditioner)
     assert diagnosis.n_draws == 180
     assert run[1:].check().n_draws == 120
     assert run[1:].cost["chains"]["data_terms"] == run.cost["chains"]["data_terms"] * 2 / 3
+    assert run[1:].seconds == pytest.approx(run.seconds * 2 / 3)
     assert run[3:] == ()
     np.testing.assert_array_equal(run[1:].draws, run.draws[1:])
     assert [run.index(chain) for chain in run] == [0, 1, 2]
