@@ -104,6 +104,12 @@ def test_start_and_centre_are_positions_of_the_model(logistic):
         np.testing.assert_allclose(sample(logistic, "sgld-cv", **options, **given).draws[0], there, atol=1e-4)
 
 
+def test_coordinates_that_are_not_finite_have_positions_without_a_warning():
+    lost = np.full((1, D), np.inf)
+    for factor in (np.ones(D), FACTOR):
+        assert not np.isfinite(Preconditioner(np.zeros(D), factor).positions(lost)).any()
+
+
 def test_programs_serve_all_coordinates(logistic):
     options = {"step_size": 1e-3, "batch_size": 50, "budget": Budget(steps=5)}
     sample(logistic, "sgld-cv", **options, preconditioner=FACTOR)

@@ -110,10 +110,12 @@ class Preconditioner:
     def positions(self, z: Float[np.ndarray, "n D"]) -> Float[np.ndarray, "n D"]:
         """Flat positions theta at the rows of ``z``, float32."""
         positions = np.empty(np.shape(z), np.float32)
-        for start in range(0, len(z), TILE):
-            some = np.asarray(z[start : start + TILE], np.float64)
-            moved = some * self.factor if self.factor.ndim == 1 else some @ self.factor.T
-            positions[start : start + TILE] = self.centre + moved
+        # Of chains that have diverged: inf times 0, and what is beyond float32.
+        with np.errstate(invalid="ignore", over="ignore"):
+            for start in range(0, len(z), TILE):
+                some = np.asarray(z[start : start + TILE], np.float64)
+                moved = some * self.factor if self.factor.ndim == 1 else some @ self.factor.T
+                positions[start : start + TILE] = self.centre + moved
         return positions
 
     def coordinates(self, positions: Float[np.ndarray, "n D"]) -> Float[np.ndarray, "n D"]:
