@@ -4,64 +4,55 @@ import copy
 
 import numpy as np
 import pytest
-from artifact_records import make_records
+from artifact_records import SAMPLERS, make_records
 from scipy import stats
 
 from sgtune.study.audit import claims as judging
-from sgtune.study.audit.artifacts import CLAIMS
-from sgtune.study.audit.claims import JUDGED, Interval, Judged, Results, claims, difference, verdict_on
+from sgtune.study.audit.artifacts import CLAIMS, RACES
+from sgtune.study.audit.claims import (
+    JUDGED,
+    OTHERS,
+    Interval,
+    Judged,
+    Results,
+    claims,
+    difference,
+    verdict_on,
+)
 from sgtune.study.report.means import FreshRuns, chosen_losses, ratio
 
 
 @pytest.fixture(scope="module")
 def records():
     found = make_records(3, tunings=3)
-    # The small run has no tuner `mamba`.
-    for kind in ("regret", "evaluation", "tuning"):
-        for record in found[kind]:
-            if kind == "regret":
-                names = {"mamba-ksd-scaled": "mamba"}
-                record["chosen"] = [
-                    one | {"tuner": names.get(one["tuner"], one["tuner"])} for one in record["chosen"]
-                ]
-            elif record["tuner"] == "mamba-ksd-scaled":
-                record["tuner"] = "mamba"
+    chosen = [one for record in found["regret"] for one in record["chosen"]]
+    for one in [*found["evaluation"], *found["tuning"], *chosen]:
+        # The small run has no tuner `mamba`.
+        if one["tuner"] == "mamba-ksd-scaled":
+            one["tuner"] = "mamba"
     for row in {id(row): row for one in found["evaluation"] for row in one["table"]}.values():
         row["ksd_squared"] = row["ksd"] and row["ksd"] ** 2
     return found
 
 
-def changed_rows(records, sampler, tuner, change):
-    """The records with ``change(row)`` in the rows of one tuner."""
-    whose = ("logistic", sampler, tuner)
-    evaluation = [
+def with_numbers(records, numbers, samplers=SAMPLERS, key="ksd_squared"):
+    """The records with other ``numbers`` (tuner -> one for each replicate) on the logistic regression."""
+
+    def changed(one):
+        own = numbers.get(one["tuner"]) if one["model"] == "logistic" and one["sampler"] in samplers else None
+        if own is None:
+            return one
         # Tuners with the same choice share its rows.
-        one | {"table": [row | change(row) for row in one["table"]]}
-        if (one["model"], one["sampler"], one["tuner"]) == whose
-        else one
-        for one in records["evaluation"]
-    ]
-    return records | {"evaluation": evaluation}
+        rows = [row | {key: own[row["replicate"]], "diverged": False} for row in one["table"]]
+        return one | {"table": rows}
+
+    return records | {"evaluation": [changed(one) for one in records["evaluation"]]}
 
 
-def low(row):
-    return {"ksd_squared": 0.01 + 1e-4 * row["replicate"], "diverged": False}
-
-
-def high(row):
-    return {"ksd_squared": 1e6 + row["replicate"], "diverged": False}
-
-
-def higher(row):
-    return high(row) | {"ksd_squared": 2e6 + row["replicate"]}
-
-
-def others_high(records, sampler):
-    return changed_rows(changed_rows(records, sampler, "grid", high), sampler, "heuristic", high)
-
-
-def wide(row):
-    return {"ksd_squared": 400.0 * 100.0 ** row["replicate"], "diverged": False}
+LOW, WIDE = (0.01, 0.0101, 0.0102), (400.0, 4e4, 4e6)
+HIGH, HIGHER = (1e6, 1e6 + 1, 1e6 + 2), (2e6, 2e6 + 1, 2e6 + 2)
+NOISE = (-27.0, 42.0, -56.0)
+"""Unbiased squares of a long chain, of which few draws are scored, beside those of a short one, which has no noise."""
 
 
 def test_intervals_are_those_of_welch():
@@ -71,7 +62,7 @@ def test_intervals_are_those_of_welch():
     found = difference(above, below, 3)
     assert found[:3] == pytest.approx((exact.low, above.mean() - below.mean(), exact.high))
     own = stats.ttest_1samp(above, 0).confidence_interval(0.95)
-    assert judging.difference(above, [0.0], 5)[:3] == pytest.approx((own.low, above.mean(), own.high))
+    assert difference(above, [0.0], 5)[:3] == pytest.approx((own.low, above.mean(), own.high))
 
 
 def test_infinite_numbers_decide_if_all_are_and_one_number_alone_does_not():
@@ -143,13 +134,10 @@ def test_a_tuner_without_randomness_does_not_make_runs_few(records):
 
 def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records):
     count = JUDGED["ksd_logistic"].find
-    best, worst, unknown = records, records, records
-    for sampler in Results(records, "logistic").samplers:
-        best = others_high(changed_rows(best, sampler, "mamba-fssd", low), sampler)
-        for tuner in ("mamba-ksd", "mamba-fssd"):
-            worst = others_high(worst, sampler) if sampler == "sghmc" else worst
-            worst = changed_rows(worst, sampler, tuner, high if sampler != "sghmc" else low)
-            unknown = changed_rows(unknown, sampler, tuner, wide)
+    best = with_numbers(records, {"mamba-fssd": LOW} | dict.fromkeys(OTHERS, HIGH))
+    worst = with_numbers(records, dict.fromkeys(RACES, HIGH))
+    worst = with_numbers(worst, dict.fromkeys(RACES, LOW) | dict.fromkeys(OTHERS, HIGH), ["sghmc"])
+    unknown = with_numbers(records, dict.fromkeys(RACES, WIDE))
     assert count(Results(best, "logistic"))[:3] == (6, 6, 6)
     # Of SGHMC alone MAMBA is the best; no diverged run is better than ours.
     assert count(Results(worst, "logistic"))[:3] == (1, 1, 1)
@@ -157,19 +145,9 @@ def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records)
     assert found.low < found.high
 
 
-NOISE = (-27.0, 42.0, -56.0)
-"""Unbiased squares of a long chain, of which few draws are scored, beside those of a short one, which has no noise."""
-
-
 def test_noise_of_a_ksd_decides_nothing(records):
     """The mean of logarithms of such squares falls with their noise: it would be far below the short chain's."""
-    found = records
-    for sampler in Results(records, "logistic").samplers:
-        for tuner, squares in (("mamba-ksd", NOISE), ("grid", (39.0, 21.0, 13.0))):
-            found = changed_rows(
-                *(found, sampler, tuner),
-                lambda row, squares=squares: {"ksd_squared": squares[row["replicate"]], "diverged": False},
-            )
+    found = with_numbers(records, {"mamba-ksd": NOISE, "grid": (39.0, 21.0, 13.0)})
     results = Results(found, "logistic")
     compared = results.beyond("sgld", "mamba-ksd", ["grid"], "ksd")
     assert compared.low < 0 < compared.value == pytest.approx(73 / 3 + 41 / 3)
@@ -177,24 +155,19 @@ def test_noise_of_a_ksd_decides_nothing(records):
 
 
 def test_ksds_are_comparable_by_the_largest_factor_over_samplers(records):
-    def found(squares_of):
-        changed = records
-        for sampler in Results(records, "logistic").samplers:
-            for tuner, squares in zip(("mamba-ksd", "grid-ksd"), squares_of(sampler), strict=True):
-                changed = changed_rows(
-                    *(changed, sampler, tuner),
-                    lambda row, squares=squares: {
-                        "ksd_squared": squares[row["replicate"]],
-                        "diverged": False,
-                    },
-                )
+    def found(pairs, others):
+        """With the squares of both tuners for some samplers, and for all others."""
+        changed, tuners = records, ("mamba-ksd", "grid-ksd")
+        for sampler in SAMPLERS:
+            own = dict(zip(tuners, pairs.get(sampler, others), strict=True))
+            changed = with_numbers(changed, own, [sampler])
         return changed
 
     small, large = (100.0, 101.0, 102.0), (225.0, 226.0, 227.0)
     # Factors in opposite directions do not cancel, and a sampler with two noisy KSDs tells nothing.
     pairs = {"sgld": (small, large), "sghmc": (NOISE, NOISE)}
-    clear = found(lambda sampler: pairs.get(sampler, (large, small)))
-    low, value, high, runs, _ = JUDGED["grid_ksd"].find(Results(clear, "logistic"))
+    clear = Results(found(pairs, (large, small)), "logistic")
+    low, value, high, runs, _ = JUDGED["grid_ksd"].find(clear)
     assert value == pytest.approx((226 / 101) ** 0.5)
     assert low < value < high < 1.05 * low
     assert runs == 3
@@ -205,14 +178,13 @@ def test_ksds_are_comparable_by_the_largest_factor_over_samplers(records):
         (small, (1000.0, 10.0, 200.0), 1.0),
     ):
         pairs["sghmc"] = (ours, theirs)
-        results = Results(found(lambda sampler: pairs.get(sampler, (small, small))), "logistic")
+        results = Results(found(pairs, (small, small)), "logistic")
         one_sided = JUDGED["grid_ksd"].find(results)
         assert one_sided.high == np.inf
         assert verdict_on(one_sided, JUDGED["grid_ksd"]) == "cannot tell (3 runs)"
         results.samplers = ["sghmc"]
-        alone = JUDGED["grid_ksd"].find(results)
-        assert alone.low == pytest.approx(least**0.5)
-    none = found(lambda sampler: (NOISE, large if sampler == "none" else NOISE))
+        assert JUDGED["grid_ksd"].find(results).low == pytest.approx(least**0.5)
+    none = found({}, (NOISE, NOISE))
     (cell,) = (cell for cell in claims(none) if (cell.metric, cell.detail) == ("grid_ksd", "ours"))
     assert (cell.value, cell.shown) == (None, "– (noise)")
 
@@ -276,17 +248,15 @@ def test_nothing_is_known_of_errors_against_a_reference_that_is_not_trusted(reco
 
 
 def test_without_any_ksd_nothing_is_known_of_the_lowest(records):
-    none = records
-    for sampler, tuner in Results(records, "logistic").evaluation:
-        none = changed_rows(none, sampler, tuner, lambda _: {"ksd": None, "ksd_squared": None})
+    none = with_numbers(records, dict.fromkeys((*RACES, *OTHERS), [None] * 3))
     found = JUDGED["ksd_logistic"].find(Results(none, "logistic"))
     assert (found.low, found.high) == (0, 6)
 
 
-def audits_of(records, sampler, tuner):
-    """The records of one tuner with low KSDs, as an audit has them."""
-    found, whose = changed_rows(records, sampler, tuner, low)["evaluation"], ("logistic", sampler, tuner)
-    own = [one for one in found if (one["model"], one["sampler"], one["tuner"]) == whose]
+def audits_of(records):
+    """The records of MAMBA with low KSDs, as an audit has them."""
+    found = with_numbers(records, dict.fromkeys(RACES, LOW))["evaluation"]
+    own = [one for one in found if one["model"] == "logistic" and one["tuner"] in RACES]
     return [one | {"defect": "as_published"} for one in own]
 
 
@@ -295,11 +265,8 @@ def verdicts_of(records):
 
 
 def test_defects_decide_only_what_does_not_hold_without_them(records):
-    fails, audits = records, []
-    for sampler in Results(records, "logistic").samplers:
-        for tuner in ("mamba-ksd", "mamba-fssd"):
-            fails = changed_rows(others_high(fails, sampler), sampler, tuner, higher)
-            audits += audits_of(records, sampler, tuner)
+    audits = audits_of(records)
+    fails = with_numbers(records, dict.fromkeys(RACES, HIGHER) | dict.fromkeys(OTHERS, HIGH))
     before, after = verdicts_of(fails), verdicts_of(fails | {"audits": audits})
     some = verdicts_of(fails | {"audits": audits[:2]})
     assert before["ksd_logistic"] == "fails"
@@ -310,12 +277,8 @@ def test_defects_decide_only_what_does_not_hold_without_them(records):
 
 
 def test_defects_do_not_decide_what_nobody_can_tell(records):
-    unknown, audits = records, []
-    for sampler in Results(records, "logistic").samplers:
-        for tuner in ("mamba-ksd", "mamba-fssd"):
-            unknown = changed_rows(others_high(unknown, sampler), sampler, tuner, wide)
-            audits += audits_of(records, sampler, tuner)
-    verdicts = verdicts_of(unknown | {"audits": audits})
+    unknown = with_numbers(records, dict.fromkeys(RACES, WIDE) | dict.fromkeys(OTHERS, HIGH))
+    verdicts = verdicts_of(unknown | {"audits": audits_of(records)})
     assert verdicts["ksd_logistic"] == "cannot tell (3 runs); with the published defects it holds"
     # Grid search by KSD is not audited.
     assert "defects" not in verdicts["grid_ksd"] + verdicts["accuracy_logistic"]
@@ -372,13 +335,9 @@ def test_the_largest_of_many_differences_is_rarely_wrong():
 
 
 def test_the_largest_difference_is_an_absolute_one(records):
-    found = records
-    for sampler in Results(records, "logistic").samplers:
-        for tuner in ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd"):
-            value = 0.90 if (sampler, tuner) == ("sgnht", "grid") else 0.94
-            found = changed_rows(
-                found, sampler, tuner, lambda _, value=value: {"accuracy": value, "diverged": False}
-            )
+    same = dict.fromkeys((*RACES, *OTHERS, "grid-ksd"), [0.94] * 3)
+    found = with_numbers(records, same, key="accuracy")
+    found = with_numbers(found, {"grid": [0.90] * 3}, ["sgnht"], key="accuracy")
     assert JUDGED["accuracy_logistic"].find(Results(found, "logistic"))[:3] == pytest.approx((4, 4, 4))
 
 
