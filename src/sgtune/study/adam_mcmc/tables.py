@@ -96,12 +96,9 @@ def _regret_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Cel
             (of_judges if name in chosen else others).append(
                 fresh.over(one, arms, best) if arms else Cell(**one)
             )
-        frozen = about | {"tuner": "frozen"}
-        if fresh.is_known(best):
-            value, se = over_loss(own["frozen"][key], fresh.losses[:, best])
-            others.append(Cell(**frozen, value=value, se=se))
-        else:
-            others.append(Cell(**frozen, missing=AT_CAP))
+        known = fresh.is_known(best)
+        value, se = over_loss(own["frozen"][key], fresh.losses[:, best]) if known else (None, None)
+        others.append(Cell(**about, tuner="frozen", value=value, se=se, missing=AT_CAP))
         alone = ratio(SOURCES[metric][1] * fresh.losses[:, best], np.ones((len(fresh.losses), 1)))
         least = fresh.cell(whose | {"tuner": "finalist", "metric": metric}, alone, best)
         others.append(least if record.get("trusted") else replace(least, text=f"{least.shown} *"))
