@@ -3,7 +3,6 @@
 import copy
 import json
 import re
-import subprocess
 
 import pytest
 from config_files import ROOT, SCHEMA, config_with, raw_config, snakemake, valid
@@ -170,8 +169,7 @@ def test_a_value_that_per_model_overrides_is_named_with_the_models_and_their_val
 
 def test_workflow_stops_with_one_line_before_any_work(tmp_path):
     (tmp_path / "mine.yaml").write_text("calibration: {table: none.json}")
-    command = snakemake(ROOT, "--dry-run", "--quiet", "all", "--configfile", str(tmp_path / "mine.yaml"))
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = snakemake(ROOT, "--dry-run", "--quiet", "all", "--configfile", str(tmp_path / "mine.yaml"))
     printed = (done.stdout + done.stderr).splitlines()
     (line,) = [line for line in printed if "Error" in line or "Trace" in line]
     assert done.returncode != 0
