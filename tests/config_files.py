@@ -59,8 +59,9 @@ def valid(**changes) -> dict:
     return config
 
 
-def published(study: str, table: str) -> pd.DataFrame:
-    return pd.read_csv(ROOT / f"results/published/{study}/tables/{table}.csv")
+def published(study: str, table: str, *index: str) -> pd.DataFrame:
+    found = pd.read_csv(ROOT / f"results/published/{study}/tables/{table}.csv")
+    return found.set_index([*index]).sort_index() if index else found
 
 
 LONGEST = 3600
