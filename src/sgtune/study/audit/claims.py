@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -104,6 +105,9 @@ def _end(least: Callable, of: Callable[[int], Iterable[Interval]]) -> Interval:
     return found._replace(low=all_right.low) if least is max else found._replace(high=all_right.high)
 
 
+whose = itemgetter("sampler", "tuner")
+
+
 class Results:
     """The records of one model, by sampler and tuner."""
 
@@ -111,10 +115,8 @@ class Results:
         def own(kind: str) -> list[dict]:
             return [one for one in records.get(kind, ()) if one["model"] == model]
 
-        def by_tuner(found: Iterable[dict]) -> dict[tuple[str, str], dict]:
-            return {(one["sampler"], one["tuner"]): one for one in found}
-
-        self.evaluation, self.tuning = by_tuner(own("evaluation")), by_tuner(of_tuners(own("tuning")))
+        self.evaluation = {whose(one): one for one in own("evaluation")}
+        self.tuning = {whose(one): one for one in of_tuners(own("tuning"))}
         self.regret, self.estimates = own("regret"), own("estimates")
         self.doubts = doubted(records)
         self.samplers = list(dict.fromkeys(sampler for sampler, _ in self.evaluation))
@@ -467,19 +469,12 @@ def as_published(records: Records) -> Records:
     What grid search and the heuristic change by is the explicit SGHMC alone."""
     replaced = {}
     for defect in ("explicit", "as_published"):
-        found = [one for one in records.get("audits", ()) if one["defect"] == defect]
-        replaced |= {(one["sampler"], one["tuner"]): one for one in found}
-    raced = {
-        (one["sampler"], one["tuner"])
-        for one in records["evaluation"]
-        if one["model"] == MODEL and one["tuner"] in RACES
-    }
+        replaced |= {whose(one): one for one in records.get("audits", ()) if one["defect"] == defect}
+    found = records["evaluation"]
+    raced = {whose(one) for one in found if one["model"] == MODEL and one["tuner"] in RACES}
     if not replaced or raced - replaced.keys():
         return {}
-    evaluation = [
-        replaced.get((one["sampler"], one["tuner"]), one) if one["model"] == MODEL else one
-        for one in records["evaluation"]
-    ]
+    evaluation = [replaced.get(whose(one), one) if one["model"] == MODEL else one for one in found]
     return records | {"evaluation": evaluation}
 
 
@@ -487,16 +482,15 @@ def defects(records: Records) -> list[Cell]:
     """Of each tuner and defect the KSD, the error of the sds and the hyperparameters; without a defect those of the
     samplers and tuners that have one."""
     found = required(records, "audits")
-    concerned = {(one["sampler"], one["tuner"]) for one in found}
+    concerned = {whose(one) for one in found}
     ours = [
-        record
-        for record in required(records, "evaluation")
-        if record["model"] == MODEL and (record["sampler"], record["tuner"]) in concerned
+        one | {"defect": "none"}
+        for one in required(records, "evaluation")
+        if one["model"] == MODEL and whose(one) in concerned
     ]
-    labelled = [*(("none", record) for record in ours), *((record["defect"], record) for record in found)]
-    ordered = sorted(labelled, key=lambda pair: AUDITED.index(pair[1]["tuner"]))
     cells = []
-    for defect, record in ordered:
+    for record in sorted([*ours, *found], key=lambda one: AUDITED.index(one["tuner"])):
+        defect = record["defect"]
         cells += [
             replace(cell, detail=defect)
             for cell in evaluation_cells(record, ("ksd", "relative_sd_error_x100"))
