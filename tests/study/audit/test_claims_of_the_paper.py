@@ -93,25 +93,18 @@ def test_a_verdict_needs_the_whole_interval_on_one_side_and_three_runs():
 def test_each_tuning_run_counts_once_by_the_mean_over_the_runs_of_its_choice(records):
     results = Results(records, "logistic")
     record = results.evaluation["sgld", "mamba-ksd"]
-    assert len(record["arms"]) == 3
-    assert len(results.evaluation["sgld", "heuristic"]["arms"]) == 1
-    twice = copy.deepcopy(record)
-    twice["table"] += [row | {"replicate": row["replicate"] + 3, "accuracy": 0.5} for row in record["table"]]
-    results.evaluation["sgld", "mamba-ksd"] = twice
-    expected = [(row["accuracy"] + 0.5) / 2 for row in record["table"]]
+    accuracies = [row["accuracy"] for row in record["table"]]
+    again = [row | {"replicate": row["replicate"] + 3, "accuracy": 0.5} for row in record["table"]]
+    results.evaluation["sgld", "mamba-ksd"] = record | {"table": record["table"] + again}
+    expected = [(one + 0.5) / 2 for one in accuracies]
     assert results.by_tuning("sgld", "mamba-ksd", "accuracy") == pytest.approx(expected)
     # The heuristic has one choice: its runs count.
+    assert len(results.evaluation["sgld", "heuristic"]["arms"]) == 1
     assert len(results.by_tuning("sgld", "heuristic", "accuracy")) == 3
-
-
-def test_a_tuning_run_that_no_evaluation_run_has_used_does_not_count(records):
-    results = Results(records, "logistic")
-    record = copy.deepcopy(results.evaluation["sgld", "mamba-ksd"])
-    record["arms"] += [record["arms"][0]] * 2
-    results.evaluation = {("sgld", "mamba-ksd"): record}
-    expected = [row["accuracy"] for row in record["table"]]
-    assert results.by_tuning("sgld", "mamba-ksd", "accuracy") == pytest.approx(expected)
-    assert (len(record["arms"]), results.runs("mamba-ksd")) == (5, 3)
+    # Of five tuning runs two were used by no evaluation run.
+    results.evaluation = {("sgld", "mamba-ksd"): record | {"arms": [record["arms"][0]] * 5}}
+    assert results.by_tuning("sgld", "mamba-ksd", "accuracy") == pytest.approx(accuracies)
+    assert results.runs("mamba-ksd") == 3
 
 
 def test_a_claim_on_losses_knows_tuners_without_any_arm(records):
@@ -125,11 +118,16 @@ def test_a_claim_on_losses_knows_tuners_without_any_arm(records):
     assert found.value == pytest.approx(expected.value)
 
 
-def test_a_tuner_without_randomness_does_not_make_runs_few(records):
+def test_a_tuner_without_randomness_does_not_make_runs_few_and_one_search_of_another_has_no_spread(records):
     results = Results(records, "logistic")
     assert results.runs("mamba-ksd", "heuristic") == 3
     assert results.runs("heuristic") == np.inf
     assert JUDGED["accuracy_logistic"].find(results).runs == 3
+    record = results.evaluation["sgld", "grid"]
+    results.evaluation["sgld", "grid"] = record | {"arms": record["arms"][:1]}
+    assert len(results.by_tuning("sgld", "grid", "accuracy")) == 1
+    found = results.beyond("sgld", "mamba-ksd", ["grid"], "accuracy")
+    assert (found.low, found.high, found.runs) == (-np.inf, np.inf, 1)
 
 
 def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records):
@@ -202,15 +200,6 @@ def test_few_races_that_agree_do_not_show_what_others_would_choose(records):
     for record in found["evaluation"]:
         record["arms"] = record["arms"][:1]
     assert JUDGED["batches_logistic"].find(Results(found, "logistic"))[:3] == (0, 6, 6)
-
-
-def test_one_search_of_a_random_tuner_has_no_spread(records):
-    results = Results(records, "logistic")
-    record = results.evaluation["sgld", "grid"]
-    results.evaluation["sgld", "grid"] = record | {"arms": record["arms"][:1]}
-    assert len(results.by_tuning("sgld", "grid", "accuracy")) == 1
-    found = results.beyond("sgld", "mamba-ksd", ["grid"], "accuracy")
-    assert (found.low, found.high, found.runs) == (-np.inf, np.inf, 1)
 
 
 def test_our_errors_are_compared_as_the_table_of_regret_does(records):
