@@ -158,6 +158,8 @@ def raced(**changes):
         | {"acceptance": [accepted] * 3}
         for (arm, own), accepted in zip(losses.items(), (0.75, 0.15, 0.0), strict=True)
     ]
+    # What was accepted in shorter runs does not count.
+    runs += [run | {"seconds": 1.0, "acceptance": [1.0] * 3} for run in runs]
     regret = {
         **{"losses": ["xi_white"], "arms": [{"step_size": 10.0**-i} for i in range(3)], "runs": runs},
         "chosen": [{"tuner": "mamba", "arms": [0, 1, 0]}, {"tuner": "mamba-ksd", "arms": [2, None, 2]}],

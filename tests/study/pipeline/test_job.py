@@ -198,6 +198,24 @@ def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, 
     with module.job(rule):
         pass
     assert Path(rule.log[0]).read_text("utf-8").startswith(f"process {os.getpid()} on ")
+    (lock,) = module.LOCKS.iterdir()
+    assert lock.read_text("utf-8") == f"process {os.getpid()} on {socket.gethostname()}, Slurm job 45\n"
+
+
+def test_a_job_refuses_an_input_that_is_not_what_its_job_wrote(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    path = "results/trial/tuning.json"
+    writer, reader = rule_with({}), rule_with({"tuning": path})
+    writer.output, writer.rule = [path], "another_rule"
+    with module.job(writer) as this:
+        this.write(path, {"rows": []})
+    with module.job(reader):
+        pass
+    write_json(path, {"rows": [1]})
+    with pytest.raises(SystemExit, match="1"), module.job(reader):
+        pytest.fail("it began")
+    assert f"Error in a_rule: {path}: of another configuration, or changed" in capfd.readouterr().err
 
 
 def test_a_terminal_without_the_letters_of_a_line_shows_the_others(monkeypatch):
