@@ -35,11 +35,11 @@ def records():
     return found
 
 
-def with_numbers(records, numbers, samplers=SAMPLERS, key="ksd_squared"):
-    """The records with other ``numbers`` (tuner -> one for each replicate) on the logistic regression."""
+def with_numbers(records, numbers, samplers=SAMPLERS, key="ksd_squared", model="logistic"):
+    """The records with other ``numbers``: tuner -> one for each replicate."""
 
     def changed(one):
-        own = numbers.get(one["tuner"]) if one["model"] == "logistic" and one["sampler"] in samplers else None
+        own = numbers.get(one["tuner"]) if one["model"] == model and one["sampler"] in samplers else None
         if own is None:
             return one
         # Tuners with the same choice share its rows.
@@ -141,6 +141,30 @@ def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records)
     assert count(Results(worst, "logistic"))[:3] == (1, 1, 1)
     found = count(Results(unknown, "logistic"))
     assert found.low < found.high
+
+
+def test_many_samplers_need_clearer_differences_than_one(records):
+    """The half-width is 2.3 for one comparison, and 4.0 for six."""
+    found = with_numbers(records, {"mamba-ksd": (0, 1, 2)} | dict.fromkeys(OTHERS, (3, 4, 5)))
+    results = Results(found, "logistic")
+    lows = [judging.lowest(results, RACES[:1], samplers=own).low for own in (SAMPLERS[:1], SAMPLERS)]
+    assert lows == [1, 0]
+
+
+def test_the_heuristic_is_judged_for_sgnht_against_all_others(records):
+    first = with_numbers(records, {"heuristic": LOW} | dict.fromkeys((*RACES, "grid"), HIGH), ["sgnht"])
+    second = with_numbers(first, {"mamba-fssd": [0.001] * 3}, ["sgnht"])
+    found = [JUDGED["heuristic_logistic"].find(Results(one, "logistic")) for one in (first, second)]
+    assert [one[:3] for one in found] == [(1, 1, 1), (0, 0, 0)]
+
+
+def test_an_ece_is_near_the_best_up_to_half_a_point_and_stability_is_lost_by_what_smaller_steps_mend(records):
+    of_bnn = {"key": "ece_published", "model": "bnn"}
+    for ours, n_near in ((0.024, 6), (0.026, 0)):
+        found = with_numbers(records, {"mamba-ksd": [ours] * 3} | dict.fromkeys(OTHERS, [0.02] * 3), **of_bnn)
+        assert JUDGED["ece_bnn"].find(Results(found, "bnn"))[:3] == (n_near,) * 3
+    found = with_numbers(found, {"mamba-ksd-smaller": [0.006] * 3}, **of_bnn)
+    assert JUDGED["unstable_bnn"].find(Results(found, "bnn"))[:3] == pytest.approx((2, 2, 2))
 
 
 def test_noise_of_a_ksd_decides_nothing(records):
