@@ -291,9 +291,11 @@ def test_defects_decide_only_what_does_not_hold_without_them(records):
 
 def test_defects_do_not_decide_what_nobody_can_tell(records):
     unknown = with_numbers(records, dict.fromkeys(RACES, WIDE) | dict.fromkeys(OTHERS, HIGH))
+    unknown = with_numbers(unknown, {"grid-ksd": LOW})
     verdicts = verdicts_of(unknown | {"audits": audits_of(records)})
     assert verdicts["ksd_logistic"] == "cannot tell (3 runs); with the published defects it holds"
-    # Grid search by KSD is not audited.
+    # Grid search by KSD, whose KSD is that of the audited MAMBA, is not audited.
+    assert verdicts["grid_ksd"] != "holds"
     assert "defects" not in verdicts["grid_ksd"] + verdicts["accuracy_logistic"]
 
 
