@@ -1,6 +1,6 @@
 """The repository's configuration files and published tables, and the workflow's command line."""
 
-import re
+import subprocess
 import sys
 from copy import deepcopy
 from functools import cache
@@ -59,16 +59,17 @@ def valid(**changes) -> dict:
     return config
 
 
-def published(study: str, table: str) -> pd.DataFrame:
-    return pd.read_csv(ROOT / f"results/published/{study}/tables/{table}.csv")
+def published(study: str, table: str, *index: str) -> pd.DataFrame:
+    found = pd.read_csv(ROOT / f"results/published/{study}/tables/{table}.csv")
+    return found.set_index([*index]).sort_index() if index else found
 
 
-def jobs_of(printed: str) -> set[str]:
-    """The rules of the jobs that Snakemake names."""
-    return set(re.findall(r"^(?:local)?rule (\w+):", printed, re.M))
+LONGEST = 3600
+"""Seconds after which a command counts as one that hangs."""
 
 
-def snakemake(directory: Path, *arguments: str) -> list[str]:
-    """The command that runs the workflow in ``directory``."""
+def snakemake(directory: Path, *arguments: str, **options: object) -> subprocess.CompletedProcess:
+    """The finished command that runs the workflow in ``directory``."""
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
-    return [*command, "--directory", str(directory), *arguments]
+    command += ["--directory", str(directory), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, **options)

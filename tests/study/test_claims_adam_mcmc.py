@@ -23,11 +23,8 @@ def pairs() -> list[SimpleNamespace]:
     for model, ratio, *_ in keys:
         without, along = (cells[model, ratio, noise, "0.7", "acceptance_rate"] for noise in "01")
         squares = [cells.get((model, ratio, noise, "0.7", "second_moment")) for noise in "01"]
-        gain, se, n = (
-            along["value"] - without["value"],
-            hypot(without["se"], along["se"]),
-            without["replicates"],
-        )
+        gain, n = along["value"] - without["value"], without["replicates"]
+        se = hypot(without["se"], along["se"])
         pairs.append(
             SimpleNamespace(
                 target=(model, ratio),
@@ -128,7 +125,7 @@ def differs(first, second, n):
 
 
 def test_no_difference_between_the_acceptance_rate_and_the_default_tuner_is_clear():
-    found = published("adam_mcmc", "adam_regret").set_index(["sampler", "tuner", "metric"])
+    found = published("adam_mcmc", "adam_regret", "sampler", "tuner", "metric")
     for sampler in ("mala", "hmc"):
         for metric in ("xi_white_x100_regret", "relative_sd_error_x100_regret"):
             own = found.loc[sampler].xs(metric, level="metric")
@@ -139,9 +136,8 @@ def test_no_difference_between_the_acceptance_rate_and_the_default_tuner_is_clea
 @pytest.mark.parametrize("metric", ["relative_sd_error_x100", "xi_white_x100"])
 def test_samplers_with_a_test_and_sgld_do_not_differ_clearly_after_the_same_seconds(metric):
     """By the 95% t interval of three races."""
-    found = published("adam_mcmc", "adam_evaluation")
-    errors = found[found["metric"] == metric].set_index("sampler")
+    found = published("adam_mcmc", "adam_evaluation", "metric", "sampler")
+    errors, draws = found.loc[metric], found.loc["n_samples", "value"]
     for sampler in ("adam-mcmc", "mala", "hmc"):
         assert not differs(errors.loc["sgld"], errors.loc[sampler], 3)
-    draws = found[found["metric"] == "n_samples"].set_index("sampler")["value"]
     assert draws["sgld"] < draws["adam-mcmc"]

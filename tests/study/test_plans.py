@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def workplace(tmp_path_factory) -> Path:
 
 def dry_run(folder: Path, *arguments: str) -> str:
     """What a dry run in ``folder`` prints."""
-    done = subprocess.run(snakemake(folder, "--dry-run", *arguments), capture_output=True, text=True)
+    done = snakemake(folder, "--dry-run", *arguments)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

@@ -73,18 +73,15 @@ def test_a_run_makes_what_it_has_something_to_show_of():
     assert {name for names in everything.values() for name in names} == set(NAMES) - of_own
     of_default = run_of(valid())
     assert set(everything["mamba"]) - set(of_default["mamba"]) == {"horizons"}
-    pmf = set(
-        run_of(
-            valid(models=["pmf"], tuners=["mamba-ksd"], reference__nuts=False, regret__prediction_draws=9)
-        )["mamba"]
-    )
+    small = {"models": ["pmf"], "reference__nuts": False, "regret__prediction_draws": 9}
+    pmf = set(run_of(valid(**small, per_model__pmf__tuners=["mamba-ksd"]))["mamba"])
     assert {"table2", "table7", "table8", "figure4", "regret", "published_comparison"} <= pmf
     # Of other models, of theory's arms, and against a reference.
     assert not {"table1", "figure5", "ood", "theory", "reference", "xi_by_block", "widths"} & pmf
+    theory = run_of(valid(models=["logistic"], tuners=["theory"]))["mamba"]
+    assert [name for name in theory if "theory" in find(name).about.without] == []
     # Without any of their results.
-    few = run_of(
-        valid(models=["pmf"], posteriors__models=[], reference__nuts=False, regret__prediction_draws=9)
-    )
+    few = run_of(valid(**small, posteriors__models=[]))
     assert set(few["adam_mcmc"]) == {name for name in everything["adam_mcmc"] if find(name).about.needs == ()}
     assert set(everything["posteriors"]) - set(few["posteriors"]) == {"preconditioned"}
     assert few["audit"] == ["claims"]

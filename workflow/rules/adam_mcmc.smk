@@ -4,11 +4,8 @@ from sgtune.study.adam_mcmc.artifacts import settings_of as adam_mcmc_settings
 
 ADAM_MCMC = f"{RUN}/adam_mcmc"
 ADAM_MCMC_CONFIG = config["adam_mcmc"]
-ON_LOGISTIC = {
-    "data": f"{RUN}/data/logistic.json",
-    "map": f"{RUN}/data/logistic.map.npz",
-}
-ON_LAPLACE = {**ON_LOGISTIC, "laplace": f"{RUN}/data/logistic.laplace.npz"}
+ON_LAPLACE = {name: path.format(model="logistic") for name, path in OF_MODEL.items()}
+ON_LOGISTIC = {name: ON_LAPLACE[name] for name in ("data", "map")}
 
 
 wildcard_constraints:

@@ -13,9 +13,7 @@ wildcard_constraints:
 rule audit_sampler:
     """The choices of tuners for one sampler with one defect, and runs of them, by the main study's cost table."""
     input:
-        data=f"{RUN}/data/logistic.json",
-        map=f"{RUN}/data/logistic.map.npz",
-        laplace=f"{RUN}/data/logistic.laplace.npz",
+        **ON_LAPLACE,
         reference=references_of_logistic,
         cost=cost_of_logistic,
     output:

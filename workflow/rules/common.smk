@@ -35,6 +35,13 @@ RUN = f"results/{config['run']}"
 LOGS = f"{RUN}/logs"
 MODELS = config["models"]
 
+OF_MODEL = {
+    "data": f"{RUN}/data/{{model}}.json",
+    "map": f"{RUN}/data/{{model}}.map.npz",
+    "laplace": f"{RUN}/data/{{model}}.laplace.npz",
+}
+"""Of a model its data, its mode and the curvature there."""
+
 STUDIED = studied(config)
 """Every (model, sampler, tuner) of the run."""
 

@@ -5,9 +5,7 @@ rule evaluate_sampler:
     """Runs of the tuners' choices for a sampler, each distinct arm and replicate once: for the steps that the run's
     cost table buys, or by the wall clock, alone on the machine."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         ood=ood_of,
         reference=reference_of,
         cost=cost_of_evaluation,
@@ -34,9 +32,7 @@ rule evaluate_sampler:
 rule check_sampler:
     """Chains of a tuned sampler on a model of one's own, checked parameter by parameter."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         draws=draws_of,
         cost=cost_of_evaluation,
         tuning=rules.tune_sampler.output.tuning,
@@ -60,9 +56,7 @@ rule check_sampler:
 rule compare_clocks:
     """The runs of one tuner of one sampler repeated with the other clock, to compare results. Timed."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         ood=ood_of,
         reference=reference_of,
         cost=cost_of,
@@ -90,9 +84,7 @@ rule screen_grid:
     """Every arm of a sampler's grid in a few replicates of the same seconds, converted to steps; and oracles'
     choices."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         reference=reference_of,
         cost=cost_of,
     output:
@@ -116,9 +108,7 @@ rule rerun_finalists:
     """The best arms of the screen, and those that tuners and oracles chose, in fresh replicates, from which regret is
     computed."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         reference=reference_of,
         cost=cost_of,
         screen=rules.screen_grid.output.screen,
@@ -145,9 +135,7 @@ rule rerun_finalists:
 rule compare_horizons:
     """Choices of tuners that look ahead for runs of several lengths, and their errors in the longest run."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         reference=rules.combine_nuts.output.facts,
         cost=cost_of,
     output:
@@ -170,9 +158,7 @@ rule compare_horizons:
 rule estimate_discrepancies:
     """KSD and FSSD with full-batch and stochastic gradients, at all and at thinned points (Figs. 1, 2)."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         cost=cost_of,
     output:
         estimates=f"{RUN}/estimates/{{model}}.json",
@@ -192,9 +178,7 @@ rule estimate_discrepancies:
 rule measure_widths:
     """Every discrepancy of exact draws, shrunk or stretched about their mean."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         draws=f"{RUN}/reference/{{model}}/nuts.nc",
     output:
         widths=f"{RUN}/widths/{{model}}.json",

@@ -51,9 +51,7 @@ rule race_posterior:
 rule compare_preconditioned:
     """The samplers of the main study with and without a preconditioner, at equal seconds. Timed."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         reference=reference_of,
     output:
         preconditioned=f"{POSTERIORS}/preconditioned/{{model}}.json",

@@ -27,9 +27,7 @@ rule find_map:
 rule sample_nuts:
     """One chain of NUTS from the MAP, in checkpointed blocks: a killed job continues where it stopped."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
     output:
         draws=f"{RUN}/reference/{{model}}/nuts-{{chain}}.nc",
     log:

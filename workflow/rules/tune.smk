@@ -5,9 +5,7 @@ unless the run was given a cost table."""
 rule calibrate_cost:
     """Seconds per step of every sampler, batch size and leapfrog number of the grids."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         table=table_of,
     output:
         cost=f"{RUN}/cost/{{model}}.json",
@@ -46,9 +44,7 @@ rule collect_costs:
 rule tune_sampler:
     """Step size, batch size and leapfrog number of one sampler, chosen by each of its tuners."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        **OF_MODEL,
         cost=cost_of,
     output:
         tuning=f"{RUN}/tuning/{{model}}/{{sampler}}.json",

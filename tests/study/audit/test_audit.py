@@ -1,6 +1,7 @@
 """The audit: each defect by itself, and everything else as in the main study."""
 
 import copy
+from itertools import product
 
 import numpy as np
 import pytest
@@ -84,13 +85,18 @@ def without_times(runs):
     return [one | {"table": one["table"] | {"wall_seconds": None}} for one in runs]
 
 
+def evaluated(task, arms):
+    """By the main study, which has curves, too."""
+    own = settings("none")["evaluation"]
+    return evaluate_tuned(task, arms, own | {"curves": own["curves"] | {"replicates": 0}})
+
+
 def test_explicit_kicks_are_those_of_the_published_sampler_and_the_heuristic_has_no_other_arm(model, run):
     found = run("explicit")
     published = explicit(Log(None, model, SAMPLER, cost=COST).task)
     assert published.sampler == "sghmc-as-published"
     arms = {one["tuner"]: one["arms"] for one in found["tuners"]}
-    own = settings("explicit")["evaluation"]
-    expected = evaluate_tuned(published, arms, own | {"curves": own["curves"] | {"replicates": 0}})
+    expected = evaluated(published, arms)
     assert without_times(found["runs"]) == without_times(expected["runs"])
     assert [one["tuner"] for one in found["tuners"]] == ["mamba-ksd", "mamba-fssd", "grid", "heuristic"]
     assert [len(one["arms"]) for one in found["tuners"]] == [2, 2, 2, 1]
@@ -102,11 +108,8 @@ def test_explicit_kicks_are_those_of_the_published_sampler_and_the_heuristic_has
 def test_without_a_defect_races_and_runs_are_those_of_the_main_study(model, run, monkeypatch):
     """So that the defect is all that differs: of a defect that concerns no chain, the same numbers."""
     monkeypatch.setattr(runs, "with_defect", lambda tuner, name, defect: tuner)
-    found, own = run("restarts"), settings("restarts")
-    task = Log(None, model, SAMPLER, cost=COST).task
-    arms = chosen_arms(tune_sampler(task, own["tuners"]))
-    curves = own["evaluation"]["curves"] | {"replicates": 0}
-    expected = evaluate_tuned(task, arms, own["evaluation"] | {"curves": curves})
+    found, task = run("restarts"), Log(None, model, SAMPLER, cost=COST).task
+    expected = evaluated(task, chosen_arms(tune_sampler(task, settings("restarts")["tuners"])))
     assert found["tuners"] == expected["tuners"]
     assert without_times(found["runs"]) == without_times(expected["runs"])
 
@@ -130,10 +133,6 @@ def test_the_table_has_each_defect_beside_the_main_study(run, tmp_path):
     cells = defects(load_records((tmp_path / "files").rglob("*.json"), ("audits", "evaluation")))
     assert {cell.sampler for cell in cells} == {SAMPLER}
     of_ksd = [(cell.tuner, cell.detail) for cell in cells if cell.metric == "ksd"]
-    both = [
-        (name, defect) for name in ("mamba-ksd", "mamba-fssd") for defect in ("none", "explicit", "restarts")
-    ]
-    assert of_ksd == both + [
-        (name, defect) for name in ("grid", "heuristic") for defect in ("none", "explicit")
-    ]
+    both = product(("mamba-ksd", "mamba-fssd"), ("none", "explicit", "restarts"))
+    assert of_ksd == [*both, *product(("grid", "heuristic"), ("none", "explicit"))]
     assert {cell.metric for cell in cells} >= {"relative_sd_error_x100", "log10_step_size", "batch_percent"}

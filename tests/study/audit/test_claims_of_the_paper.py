@@ -4,12 +4,21 @@ import copy
 
 import numpy as np
 import pytest
-from artifact_records import make_records
+from artifact_records import SAMPLERS, make_records
 from scipy import stats
 
 from sgtune.study.audit import claims as judging
-from sgtune.study.audit.artifacts import CLAIMS
-from sgtune.study.audit.claims import JUDGED, Interval, Judged, Results, claims, difference, verdict_on
+from sgtune.study.audit.artifacts import CLAIMS, RACES
+from sgtune.study.audit.claims import (
+    JUDGED,
+    OTHERS,
+    Interval,
+    Judged,
+    Results,
+    claims,
+    difference,
+    verdict_on,
+)
 from sgtune.study.report.means import FreshRuns, chosen_losses, ratio
 
 
@@ -21,37 +30,24 @@ def records():
     return found
 
 
-def changed_rows(records, sampler, tuner, change):
-    """The records with ``change(row)`` in the rows of one tuner."""
-    whose = ("logistic", sampler, tuner)
-    evaluation = [
+def with_numbers(records, numbers, samplers=SAMPLERS, key="ksd_squared", model="logistic"):
+    """The records with other ``numbers``: tuner -> one for each replicate."""
+
+    def changed(one):
+        own = numbers.get(one["tuner"]) if one["model"] == model and one["sampler"] in samplers else None
+        if own is None:
+            return one
         # Tuners with the same choice share its rows.
-        one | {"table": [row | change(row) for row in one["table"]]}
-        if (one["model"], one["sampler"], one["tuner"]) == whose
-        else one
-        for one in records["evaluation"]
-    ]
-    return records | {"evaluation": evaluation}
+        rows = [row | {key: own[row["replicate"]], "diverged": False} for row in one["table"]]
+        return one | {"table": rows}
+
+    return records | {"evaluation": [changed(one) for one in records["evaluation"]]}
 
 
-def low(row):
-    return {"ksd_squared": 0.01 + 1e-4 * row["replicate"], "diverged": False}
-
-
-def high(row):
-    return {"ksd_squared": 1e6 + row["replicate"], "diverged": False}
-
-
-def higher(row):
-    return high(row) | {"ksd_squared": 2e6 + row["replicate"]}
-
-
-def others_high(records, sampler):
-    return changed_rows(changed_rows(records, sampler, "grid", high), sampler, "heuristic", high)
-
-
-def wide(row):
-    return {"ksd_squared": 400.0 * 100.0 ** row["replicate"], "diverged": False}
+LOW, WIDE = (0.01, 0.0101, 0.0102), (400.0, 4e4, 4e6)
+HIGH, HIGHER = (1e6, 1e6 + 1, 1e6 + 2), (2e6, 2e6 + 1, 2e6 + 2)
+NOISE = (-27.0, 42.0, -56.0)
+"""Unbiased squares of a long chain, of which few draws are scored, beside those of a short one, which has no noise."""
 
 
 def test_intervals_are_those_of_welch():
@@ -61,7 +57,7 @@ def test_intervals_are_those_of_welch():
     found = difference(above, below, 3)
     assert found[:3] == pytest.approx((exact.low, above.mean() - below.mean(), exact.high))
     own = stats.ttest_1samp(above, 0).confidence_interval(0.95)
-    assert judging.difference(above, [0.0], 5)[:3] == pytest.approx((own.low, above.mean(), own.high))
+    assert difference(above, [0.0], 5)[:3] == pytest.approx((own.low, above.mean(), own.high))
 
 
 def test_infinite_numbers_decide_if_all_are_and_one_number_alone_does_not():
@@ -92,25 +88,18 @@ def test_a_verdict_needs_the_whole_interval_on_one_side_and_three_runs():
 def test_each_tuning_run_counts_once_by_the_mean_over_the_runs_of_its_choice(records):
     results = Results(records, "logistic")
     record = results.evaluation["sgld", "mamba-ksd"]
-    assert len(record["arms"]) == 3
-    assert len(results.evaluation["sgld", "heuristic"]["arms"]) == 1
-    twice = copy.deepcopy(record)
-    twice["table"] += [row | {"replicate": row["replicate"] + 3, "accuracy": 0.5} for row in record["table"]]
-    results.evaluation["sgld", "mamba-ksd"] = twice
-    expected = [(row["accuracy"] + 0.5) / 2 for row in record["table"]]
+    accuracies = [row["accuracy"] for row in record["table"]]
+    again = [row | {"replicate": row["replicate"] + 3, "accuracy": 0.5} for row in record["table"]]
+    results.evaluation["sgld", "mamba-ksd"] = record | {"table": record["table"] + again}
+    expected = [(one + 0.5) / 2 for one in accuracies]
     assert results.by_tuning("sgld", "mamba-ksd", "accuracy") == pytest.approx(expected)
     # The heuristic has one choice: its runs count.
+    assert len(results.evaluation["sgld", "heuristic"]["arms"]) == 1
     assert len(results.by_tuning("sgld", "heuristic", "accuracy")) == 3
-
-
-def test_a_tuning_run_that_no_evaluation_run_has_used_does_not_count(records):
-    results = Results(records, "logistic")
-    record = copy.deepcopy(results.evaluation["sgld", "mamba-ksd"])
-    record["arms"] += [record["arms"][0]] * 2
-    results.evaluation = {("sgld", "mamba-ksd"): record}
-    expected = [row["accuracy"] for row in record["table"]]
-    assert results.by_tuning("sgld", "mamba-ksd", "accuracy") == pytest.approx(expected)
-    assert (len(record["arms"]), results.runs("mamba-ksd")) == (5, 3)
+    # Of five tuning runs two were used by no evaluation run.
+    results.evaluation = {("sgld", "mamba-ksd"): record | {"arms": [record["arms"][0]] * 5}}
+    assert results.by_tuning("sgld", "mamba-ksd", "accuracy") == pytest.approx(accuracies)
+    assert results.runs("mamba-ksd") == 3
 
 
 def test_a_claim_on_losses_knows_tuners_without_any_arm(records):
@@ -124,22 +113,24 @@ def test_a_claim_on_losses_knows_tuners_without_any_arm(records):
     assert found.value == pytest.approx(expected.value)
 
 
-def test_a_tuner_without_randomness_does_not_make_runs_few(records):
+def test_a_tuner_without_randomness_does_not_make_runs_few_and_one_search_of_another_has_no_spread(records):
     results = Results(records, "logistic")
     assert results.runs("mamba-ksd", "heuristic") == 3
     assert results.runs("heuristic") == np.inf
     assert JUDGED["accuracy_logistic"].find(results).runs == 3
+    record = results.evaluation["sgld", "grid"]
+    results.evaluation["sgld", "grid"] = record | {"arms": record["arms"][:1]}
+    assert len(results.by_tuning("sgld", "grid", "accuracy")) == 1
+    found = results.beyond("sgld", "mamba-ksd", ["grid"], "accuracy")
+    assert (found.low, found.high, found.runs) == (-np.inf, np.inf, 1)
 
 
 def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records):
     count = JUDGED["ksd_logistic"].find
-    best, worst, unknown = records, records, records
-    for sampler in Results(records, "logistic").samplers:
-        best = others_high(changed_rows(best, sampler, "mamba-fssd", low), sampler)
-        for tuner in ("mamba-ksd", "mamba-fssd"):
-            worst = others_high(worst, sampler) if sampler == "sghmc" else worst
-            worst = changed_rows(worst, sampler, tuner, high if sampler != "sghmc" else low)
-            unknown = changed_rows(unknown, sampler, tuner, wide)
+    best = with_numbers(records, {"mamba-fssd": LOW} | dict.fromkeys(OTHERS, HIGH))
+    worst = with_numbers(records, dict.fromkeys(RACES, HIGH))
+    worst = with_numbers(worst, dict.fromkeys(RACES, LOW) | dict.fromkeys(OTHERS, HIGH), ["sghmc"])
+    unknown = with_numbers(records, dict.fromkeys(RACES, WIDE))
     assert count(Results(best, "logistic"))[:3] == (6, 6, 6)
     # Of SGHMC alone MAMBA is the best; no diverged run is better than ours.
     assert count(Results(worst, "logistic"))[:3] == (1, 1, 1)
@@ -147,19 +138,33 @@ def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records)
     assert found.low < found.high
 
 
-NOISE = (-27.0, 42.0, -56.0)
-"""Unbiased squares of a long chain, of which few draws are scored, beside those of a short one, which has no noise."""
+def test_many_samplers_need_clearer_differences_than_one(records):
+    """The half-width is 2.3 for one comparison, and 4.0 for six."""
+    found = with_numbers(records, {"mamba-ksd": (0, 1, 2)} | dict.fromkeys(OTHERS, (3, 4, 5)))
+    results = Results(found, "logistic")
+    lows = [judging.lowest(results, RACES[:1], samplers=own).low for own in (SAMPLERS[:1], SAMPLERS)]
+    assert lows == [1, 0]
+
+
+def test_the_heuristic_is_judged_for_sgnht_against_all_others(records):
+    first = with_numbers(records, {"heuristic": LOW} | dict.fromkeys((*RACES, "grid"), HIGH), ["sgnht"])
+    second = with_numbers(first, {"mamba-fssd": [0.001] * 3}, ["sgnht"])
+    found = [JUDGED["heuristic_logistic"].find(Results(one, "logistic")) for one in (first, second)]
+    assert [one[:3] for one in found] == [(1, 1, 1), (0, 0, 0)]
+
+
+def test_an_ece_is_near_the_best_up_to_half_a_point_and_stability_is_lost_by_what_smaller_steps_mend(records):
+    of_bnn = {"key": "ece_published", "model": "bnn"}
+    for ours, n_near in ((0.024, 6), (0.026, 0)):
+        found = with_numbers(records, {"mamba-ksd": [ours] * 3} | dict.fromkeys(OTHERS, [0.02] * 3), **of_bnn)
+        assert JUDGED["ece_bnn"].find(Results(found, "bnn"))[:3] == (n_near,) * 3
+    found = with_numbers(found, {"mamba-ksd-smaller": [0.006] * 3}, **of_bnn)
+    assert JUDGED["unstable_bnn"].find(Results(found, "bnn"))[:3] == pytest.approx((2, 2, 2))
 
 
 def test_noise_of_a_ksd_decides_nothing(records):
     """The mean of logarithms of such squares falls with their noise: it would be far below the short chain's."""
-    found = records
-    for sampler in Results(records, "logistic").samplers:
-        for tuner, squares in (("mamba-ksd", NOISE), ("grid", (39.0, 21.0, 13.0))):
-            found = changed_rows(
-                *(found, sampler, tuner),
-                lambda row, squares=squares: {"ksd_squared": squares[row["replicate"]], "diverged": False},
-            )
+    found = with_numbers(records, {"mamba-ksd": NOISE, "grid": (39.0, 21.0, 13.0)})
     results = Results(found, "logistic")
     compared = results.beyond("sgld", "mamba-ksd", ["grid"], "ksd")
     assert compared.low < 0 < compared.value == pytest.approx(73 / 3 + 41 / 3)
@@ -167,24 +172,19 @@ def test_noise_of_a_ksd_decides_nothing(records):
 
 
 def test_ksds_are_comparable_by_the_largest_factor_over_samplers(records):
-    def found(squares_of):
-        changed = records
-        for sampler in Results(records, "logistic").samplers:
-            for tuner, squares in zip(("mamba-ksd", "grid-ksd"), squares_of(sampler), strict=True):
-                changed = changed_rows(
-                    *(changed, sampler, tuner),
-                    lambda row, squares=squares: {
-                        "ksd_squared": squares[row["replicate"]],
-                        "diverged": False,
-                    },
-                )
+    def found(pairs, others):
+        """With the squares of both tuners for some samplers, and for all others."""
+        changed, tuners = records, ("mamba-ksd", "grid-ksd")
+        for sampler in SAMPLERS:
+            own = dict(zip(tuners, pairs.get(sampler, others), strict=True))
+            changed = with_numbers(changed, own, [sampler])
         return changed
 
     small, large = (100.0, 101.0, 102.0), (225.0, 226.0, 227.0)
     # Factors in opposite directions do not cancel, and a sampler with two noisy KSDs tells nothing.
     pairs = {"sgld": (small, large), "sghmc": (NOISE, NOISE)}
-    clear = found(lambda sampler: pairs.get(sampler, (large, small)))
-    low, value, high, runs, _ = JUDGED["grid_ksd"].find(Results(clear, "logistic"))
+    clear = Results(found(pairs, (large, small)), "logistic")
+    low, value, high, runs, _ = JUDGED["grid_ksd"].find(clear)
     assert value == pytest.approx((226 / 101) ** 0.5)
     assert low < value < high < 1.05 * low
     assert runs == 3
@@ -195,14 +195,13 @@ def test_ksds_are_comparable_by_the_largest_factor_over_samplers(records):
         (small, (1000.0, 10.0, 200.0), 1.0),
     ):
         pairs["sghmc"] = (ours, theirs)
-        results = Results(found(lambda sampler: pairs.get(sampler, (small, small))), "logistic")
+        results = Results(found(pairs, (small, small)), "logistic")
         one_sided = JUDGED["grid_ksd"].find(results)
         assert one_sided.high == np.inf
         assert verdict_on(one_sided, JUDGED["grid_ksd"]) == "cannot tell (3 runs)"
         results.samplers = ["sghmc"]
-        alone = JUDGED["grid_ksd"].find(results)
-        assert alone.low == pytest.approx(least**0.5)
-    none = found(lambda sampler: (NOISE, large if sampler == "none" else NOISE))
+        assert JUDGED["grid_ksd"].find(results).low == pytest.approx(least**0.5)
+    none = found({}, (NOISE, NOISE))
     (cell,) = (cell for cell in claims(none) if (cell.metric, cell.detail) == ("grid_ksd", "ours"))
     assert (cell.value, cell.shown) == (None, "– (noise)")
 
@@ -220,15 +219,6 @@ def test_few_races_that_agree_do_not_show_what_others_would_choose(records):
     for record in found["evaluation"]:
         record["arms"] = record["arms"][:1]
     assert JUDGED["batches_logistic"].find(Results(found, "logistic"))[:3] == (0, 6, 6)
-
-
-def test_one_search_of_a_random_tuner_has_no_spread(records):
-    results = Results(records, "logistic")
-    record = results.evaluation["sgld", "grid"]
-    results.evaluation["sgld", "grid"] = record | {"arms": record["arms"][:1]}
-    assert len(results.by_tuning("sgld", "grid", "accuracy")) == 1
-    found = results.beyond("sgld", "mamba-ksd", ["grid"], "accuracy")
-    assert (found.low, found.high, found.runs) == (-np.inf, np.inf, 1)
 
 
 def test_our_errors_are_compared_as_the_table_of_regret_does(records):
@@ -266,17 +256,15 @@ def test_nothing_is_known_of_errors_against_a_reference_that_is_not_trusted(reco
 
 
 def test_without_any_ksd_nothing_is_known_of_the_lowest(records):
-    none = records
-    for sampler, tuner in Results(records, "logistic").evaluation:
-        none = changed_rows(none, sampler, tuner, lambda _: {"ksd": None, "ksd_squared": None})
+    none = with_numbers(records, dict.fromkeys((*RACES, *OTHERS), [None] * 3))
     found = JUDGED["ksd_logistic"].find(Results(none, "logistic"))
     assert (found.low, found.high) == (0, 6)
 
 
-def audits_of(records, sampler, tuner):
-    """The records of one tuner with low KSDs, as an audit has them."""
-    found, whose = changed_rows(records, sampler, tuner, low)["evaluation"], ("logistic", sampler, tuner)
-    own = [one for one in found if (one["model"], one["sampler"], one["tuner"]) == whose]
+def audits_of(records):
+    """The records of MAMBA with low KSDs, as an audit has them."""
+    found = with_numbers(records, dict.fromkeys(RACES, LOW))["evaluation"]
+    own = [one for one in found if one["model"] == "logistic" and one["tuner"] in RACES]
     return [one | {"defect": "as_published"} for one in own]
 
 
@@ -285,11 +273,8 @@ def verdicts_of(records):
 
 
 def test_defects_decide_only_what_does_not_hold_without_them(records):
-    fails, audits = records, []
-    for sampler in Results(records, "logistic").samplers:
-        for tuner in ("mamba-ksd", "mamba-fssd"):
-            fails = changed_rows(others_high(fails, sampler), sampler, tuner, higher)
-            audits += audits_of(records, sampler, tuner)
+    audits = audits_of(records)
+    fails = with_numbers(records, dict.fromkeys(RACES, HIGHER) | dict.fromkeys(OTHERS, HIGH))
     before, after = verdicts_of(fails), verdicts_of(fails | {"audits": audits})
     some = verdicts_of(fails | {"audits": audits[:2]})
     assert before["ksd_logistic"] == "fails"
@@ -300,14 +285,12 @@ def test_defects_decide_only_what_does_not_hold_without_them(records):
 
 
 def test_defects_do_not_decide_what_nobody_can_tell(records):
-    unknown, audits = records, []
-    for sampler in Results(records, "logistic").samplers:
-        for tuner in ("mamba-ksd", "mamba-fssd"):
-            unknown = changed_rows(others_high(unknown, sampler), sampler, tuner, wide)
-            audits += audits_of(records, sampler, tuner)
-    verdicts = verdicts_of(unknown | {"audits": audits})
+    unknown = with_numbers(records, dict.fromkeys(RACES, WIDE) | dict.fromkeys(OTHERS, HIGH))
+    unknown = with_numbers(unknown, {"grid-ksd": LOW})
+    verdicts = verdicts_of(unknown | {"audits": audits_of(records)})
     assert verdicts["ksd_logistic"] == "cannot tell (3 runs); with the published defects it holds"
-    # Grid search by KSD is not audited.
+    # Grid search by KSD, whose KSD is that of the audited MAMBA, is not audited.
+    assert verdicts["grid_ksd"] != "holds"
     assert "defects" not in verdicts["grid_ksd"] + verdicts["accuracy_logistic"]
 
 
@@ -362,13 +345,9 @@ def test_the_largest_of_many_differences_is_rarely_wrong():
 
 
 def test_the_largest_difference_is_an_absolute_one(records):
-    found = records
-    for sampler in Results(records, "logistic").samplers:
-        for tuner in ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd"):
-            value = 0.90 if (sampler, tuner) == ("sgnht", "grid") else 0.94
-            found = changed_rows(
-                found, sampler, tuner, lambda _, value=value: {"accuracy": value, "diverged": False}
-            )
+    same = dict.fromkeys((*RACES, *OTHERS, "grid-ksd"), [0.94] * 3)
+    found = with_numbers(records, same, key="accuracy")
+    found = with_numbers(found, {"grid": [0.90] * 3}, ["sgnht"], key="accuracy")
     assert JUDGED["accuracy_logistic"].find(Results(found, "logistic"))[:3] == pytest.approx((4, 4, 4))
 
 

@@ -75,11 +75,9 @@ def test_the_run_has_the_papers_values_but_for_these():
 
 
 def test_values_of_a_model_win_over_the_section_and_leave_its_other_keys():
-    config = valid(mamba__seconds=3, mamba__thin=7, per_model__logistic__mamba__seconds=5)
-    assert [model_settings(config, model)["mamba"]["seconds"] for model in config["models"]] == [5, 10, 10]
-    assert {model_settings(config, model)["mamba"]["thin"] for model in config["models"]} == {7}
-    config = valid(per_model__pmf__evaluation__curves__seconds=[1])
-    assert model_settings(config, "pmf")["evaluation"]["curves"]["seconds"] == [1]
+    config = valid(evaluation__burn_in=0.5, per_model__logistic__evaluation__curves__seconds=[1])
+    expected = config["evaluation"] | {"curves": config["evaluation"]["curves"] | {"seconds": [1]}}
+    assert model_settings(config, "logistic")["evaluation"] == expected
 
 
 def test_names_are_those_of_the_library():

@@ -3,7 +3,6 @@
 import copy
 import json
 import re
-import subprocess
 
 import pytest
 from config_files import ROOT, SCHEMA, config_with, raw_config, snakemake, valid
@@ -127,12 +126,8 @@ def test_fractions_are_refused_where_the_library_finds_no_row(n_data, rows):
         validate_config(config)
 
 
-def test_whole_floats_become_integers_and_a_valid_configuration_stays():
-    config = config_with(grid__n_steps=300.0)
-    before = copy.deepcopy(config)
-    validate_config(config)
-    assert config == before
-    assert isinstance(config["grid"]["n_steps"], int)
+def test_whole_floats_become_integers():
+    assert isinstance(valid(grid__n_steps=300.0)["grid"]["n_steps"], int)
 
 
 def test_a_model_that_is_not_studied_is_not_checked_against_its_data():
@@ -170,8 +165,7 @@ def test_a_value_that_per_model_overrides_is_named_with_the_models_and_their_val
 
 def test_workflow_stops_with_one_line_before_any_work(tmp_path):
     (tmp_path / "mine.yaml").write_text("calibration: {table: none.json}")
-    command = snakemake(ROOT, "--dry-run", "--quiet", "all", "--configfile", str(tmp_path / "mine.yaml"))
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = snakemake(ROOT, "--dry-run", "--quiet", "all", "--configfile", str(tmp_path / "mine.yaml"))
     printed = (done.stdout + done.stderr).splitlines()
     (line,) = [line for line in printed if "Error" in line or "Trace" in line]
     assert done.returncode != 0

@@ -16,6 +16,7 @@ def config():
     own["grid_ksd"] = {"seconds": 5, "replicates": 1}
     own["evaluation"] = {"seconds": 10, "replicates": 2, "clock": "wall"}
     own["evaluation"]["curves"] = {"seconds": [1, 4], "replicates": 5, "ksd_points": 0}
+    own["per_model__logistic__horizons"] = {"seconds": [1, 9], "replicates": 2}
     screen = {"seconds": 1, "replicates": 3}
     return valid(**own, regret={"screen": screen, "finalists": 2, "seconds": [7], "replicates": 2})
 
@@ -34,6 +35,9 @@ def test_budgets_are_what_the_configuration_says(config):
     assert of(jobs, "screen_grid").budget == 4 * 3 + 2 * 8
     # The best two by each of two losses, two oracles, five at random, and 2 + 1 + 1 choices.
     assert of(jobs, "rerun_finalists").budget == (2 * 2 + 2 + 5 + 4) * 2 * 7
+    assert of(jobs, "compare_clocks") == Jobs("compare_clocks", "logistic", 1, 20, True)
+    # For both horizons a race, and two runs of 9 s for each of two tuners.
+    assert of(jobs, "compare_horizons").budget == 2 * (8 + 2 * 2 * 9)
     assert of(jobs, "sample_nuts").number == config["reference"]["chains"]
 
 
@@ -51,3 +55,9 @@ def test_what_a_run_took_for_its_budget_is_what_another_will_take(config, tmp_pa
     rows = {line.split()[0]: line.split() for line in forecast(config, seen, 2)}
     assert rows["tune_sampler"][1:] == ["logistic", "1", "36.0", "0.50", "21", "new"]
     assert rows["evaluate_sampler"][1:] == ["logistic", "1", "96.0", "1.00", "96", "-"]
+    seconds = {rule: float(row[-2].replace(",", "")) for rule, row in rows.items() if row[-1] in ("new", "-")}
+    timed = ("calibrate_cost", "tune_sampler", "evaluate_sampler", "compare_clocks")
+    alone = sum(seconds.pop(rule) for rule in timed)
+    hours = (alone + sum(seconds.values()) / 2) / 3600
+    # In all so many hours, of which so many of timed jobs, rounded.
+    assert [float(rows["In"][i]) for i in (2, 4)] == pytest.approx([hours, alone / 3600], abs=0.006)

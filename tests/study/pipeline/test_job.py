@@ -102,14 +102,20 @@ class Named(SimpleNamespace):
         return iter(self.__dict__.values())
 
 
-def job_with(inputs: dict, **params) -> Job:
+def rule_with(inputs: dict, log=(), **params) -> SimpleNamespace:
+    """What Snakemake gives a script."""
     whole = {"settings": SETTINGS, "cost_settings": OF_COSTS, "reference_settings": OF_REFERENCE, **params}
-    own = {
-        "params": Named(**whole),
+    named = {
         "input": Named(**inputs),
+        "params": Named(**whole),
         "wildcards": Named(model="toy", sampler="sgld"),
     }
-    return Job(SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", **own))
+    about = {"config": {"run": "trial", "seed": 3}, "rule": "a_rule", "threads": 1}
+    return SimpleNamespace(**about, **named, output=[], log=log)
+
+
+def job_with(inputs: dict, **params) -> Job:
+    return Job(rule_with(inputs, **params))
 
 
 @pytest.fixture
@@ -150,14 +156,9 @@ def test_a_file_of_another_configuration_is_refused(files):
 def test_bad_input_ends_a_job_with_one_line_for_the_user_and_keeps_its_pieces(
     files, tmp_path, monkeypatch, capfd
 ):
-    def end(status):
-        raise SystemExit(status)
-
-    monkeypatch.setattr(os, "_exit", end)
+    monkeypatch.setattr(os, "_exit", sys.exit)
     write_json(tmp_path / "parts/piece.json", {})
-    own = job_with(files, parts=str(tmp_path / "parts"), reference_settings={"seed": 4})
-    named = {"input": own.files, "params": own.params, "wildcards": own.wildcards, "log": [], "threads": 1}
-    rule = SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", **named)
+    rule = rule_with(files, parts=str(tmp_path / "parts"), reference_settings={"seed": 4})
     with pytest.raises(SystemExit, match="1"), module.job(rule) as this:
         this.reference_record()
     (line,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("Error in a_rule: ")]
@@ -167,9 +168,8 @@ def test_bad_input_ends_a_job_with_one_line_for_the_user_and_keeps_its_pieces(
 
 WORKS = """
 import sys
-from types import SimpleNamespace
 from sgtune.study.pipeline.job import _claim
-_claim(SimpleNamespace(log=["results/trial/logs/job.log"]))
+_claim("results/trial/logs/job.log")
 print("ready", flush=True)
 sys.stdin.read()
 """
@@ -177,18 +177,11 @@ sys.stdin.read()
 
 def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, monkeypatch, capfd):
     """As one does whose Snakemake was killed on a cluster; the next Snakemake has deleted its log."""
-
-    def end(status):
-        raise SystemExit(status)
-
-    rule = SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", threads=1)
-    rule.input = rule.params = rule.wildcards = Named()
-    rule.output = []
-    rule.log = ["results/trial/logs/job.log"]
+    rule = rule_with({}, log=["results/trial/logs/job.log"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLURM_JOB_ID", "45")
     monkeypatch.setattr(module, "PATIENCE", 0)
-    monkeypatch.setattr(os, "_exit", end)
+    monkeypatch.setattr(os, "_exit", sys.exit)
     monkeypatch.setattr(sys, "stdout", sys.stdout)
     monkeypatch.setattr(sys, "stderr", sys.stderr)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -205,6 +198,24 @@ def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, 
     with module.job(rule):
         pass
     assert Path(rule.log[0]).read_text("utf-8").startswith(f"process {os.getpid()} on ")
+    (lock,) = module.LOCKS.iterdir()
+    assert lock.read_text("utf-8") == f"process {os.getpid()} on {socket.gethostname()}, Slurm job 45\n"
+
+
+def test_a_job_refuses_an_input_that_is_not_what_its_job_wrote(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    path = "results/trial/tuning.json"
+    writer, reader = rule_with({}), rule_with({"tuning": path})
+    writer.output, writer.rule = [path], "another_rule"
+    with module.job(writer) as this:
+        this.write(path, {"rows": []})
+    with module.job(reader):
+        pass
+    write_json(path, {"rows": [1]})
+    with pytest.raises(SystemExit, match="1"), module.job(reader):
+        pytest.fail("it began")
+    assert f"Error in a_rule: {path}: of another configuration, or changed" in capfd.readouterr().err
 
 
 def test_a_terminal_without_the_letters_of_a_line_shows_the_others(monkeypatch):

@@ -13,17 +13,13 @@ SAMPLERS = ("sgld-cv", "sghmc-cv")
 @pytest.fixture(scope="module")
 def ratios():
     """Errors over the best arm's, by sampler, tuner, coordinates and posterior."""
-    return (
-        published("posteriors", "posteriors_regret")
-        .set_index(["sampler", "tuner", "detail", "model"])
-        .sort_index()
-    )
+    return published("posteriors", "posteriors_regret", "sampler", "tuner", "detail", "model")
 
 
 @pytest.fixture(scope="module")
 def defaults():
     """By metric, sampler and posterior."""
-    return published("posteriors", "posteriors_errors").set_index(["metric", "sampler", "model"]).sort_index()
+    return published("posteriors", "posteriors_errors", "metric", "sampler", "model")
 
 
 def test_the_defaults_are_near_the_best_arm_on_all_posteriors_but_one(ratios, defaults):
@@ -91,11 +87,7 @@ def test_tuning_costs_about_as_much_as_the_planned_run_or_more(defaults):
 
 
 def test_a_full_factor_helps_on_the_logistic_regression_and_a_diagonal_does_not_on_the_factorisation():
-    found = (
-        published("posteriors", "preconditioned")
-        .set_index(["model", "metric", "sampler", "detail"])
-        .sort_index()
-    )
+    found = published("posteriors", "preconditioned", "model", "metric", "sampler", "detail")
 
     def compared(model, metric):
         """Of each sampler the ratio of its errors with and without, and the sign of a clear difference."""

@@ -20,13 +20,13 @@ def test_exact_draws_have_no_error_though_the_reference_is_short():
     """Along the eigenvectors of the same 200 draws, sds of 50 parameters would be wrong by about a quarter."""
     rng = np.random.default_rng(0)
     half = np.tril(rng.normal(size=(50, 50))) + 3 * np.eye(50)
-    chains = rng.normal(size=(5, 200, 50)) @ half.T + 1
+    chains = rng.normal(size=(3, 200, 50)) @ half.T + 1
     truth = Truth.of_chains(chains)
     errors = truth.errors((rng.normal(size=(20_000, 50)) @ half.T + 1).astype(np.float32))
-    # Of 800 reference draws and 20,000 others: each sd has the relative error sqrt(1/1600 + 1/40000).
-    assert errors["xi_white"] == pytest.approx(np.sqrt(1 / 1_600 + 1 / 40_000), rel=0.4)
+    # Of 400 reference draws and 20,000 others: each sd has the relative error sqrt(1/800 + 1/40000).
+    assert errors["xi_white"] == pytest.approx(np.sqrt(1 / 800 + 1 / 40_000), rel=0.4)
     # The parameters' errors are correlated.
-    assert errors["mean_error"] < 3 * np.sqrt(1 / 1_000 + 1 / 20_000)
+    assert errors["mean_error"] < 3 * np.sqrt(1 / 600 + 1 / 20_000)
     assert not errors["unstable"]
 
 
@@ -83,8 +83,9 @@ def test_ratios_are_to_the_best_arm_and_their_geometric_mean_is_over_what_is_sta
     first, second, _ = posteriors_regret({"races": [some, none]})
     assert (first.value, second.value, second.missing) == (pytest.approx(4), None, "unstable")
     # Of the default: its errors, and what left.
-    own = record("groups", run(), run(xi=None), run("theory", "laplace", 9.0))
+    own = record("groups", run(), run(xi=None), run("theory", "laplace", 9.0), best=(0.1,) * 3)
     [*others, unstable] = posteriors_errors({"races": [own]})
+    assert [cell.replicates for cell in others] == [3, 2, 2, 2, 2]
     shown = {cell.metric: cell.value for cell in others}
     names = ("xi_white_x100", "best_xi_white_x100", "spent_x1e-6")
     assert [shown[name] for name in names] == pytest.approx([20, 10, 2])

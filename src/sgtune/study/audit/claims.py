@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -104,6 +105,9 @@ def _end(least: Callable, of: Callable[[int], Iterable[Interval]]) -> Interval:
     return found._replace(low=all_right.low) if least is max else found._replace(high=all_right.high)
 
 
+whose = itemgetter("sampler", "tuner")
+
+
 class Results:
     """The records of one model, by sampler and tuner."""
 
@@ -111,10 +115,8 @@ class Results:
         def own(kind: str) -> list[dict]:
             return [one for one in records.get(kind, ()) if one["model"] == model]
 
-        def by_tuner(found: Iterable[dict]) -> dict[tuple[str, str], dict]:
-            return {(one["sampler"], one["tuner"]): one for one in found}
-
-        self.evaluation, self.tuning = by_tuner(own("evaluation")), by_tuner(of_tuners(own("tuning")))
+        self.evaluation = {whose(one): one for one in own("evaluation")}
+        self.tuning = {whose(one): one for one in of_tuners(own("tuning"))}
         self.regret, self.estimates = own("regret"), own("estimates")
         self.doubts = doubted(records)
         self.samplers = list(dict.fromkeys(sampler for sampler, _ in self.evaluation))
@@ -159,18 +161,29 @@ def _number(row: dict, key: str) -> float:
     return np.inf if value is None else value
 
 
-def lowest_ksd(results: Results, ours: Sequence[str]) -> Interval:
-    """Of how many samplers one of ``ours`` has a lower KSD than grid search and the heuristic."""
-    every = len(results.samplers)
+def lowest(
+    results: Results,
+    ours: Sequence[str],
+    others: Sequence[str] = OTHERS,
+    *,
+    key: str = "ksd",
+    margin: float = 0.0,
+    samplers: Sequence[str] = (),
+) -> Interval:
+    """Of how many samplers one of ``ours`` has a lower mean than all ``others``, or one at most ``margin`` above."""
+    samplers = samplers or results.samplers
+    every = len(samplers)
     return count(
-        _end(max, lambda n, own=sampler: [results.beyond(own, one, OTHERS, "ksd", every * n) for one in ours])
-        for sampler in results.samplers
+        [
+            _end(max, lambda n, own=own: [results.beyond(own, one, others, key, every * n) for one in ours])
+            for own in samplers
+        ],
+        margin,
     )
 
 
-def heuristic_on_sgnht(results: Results) -> Interval:
-    others = ("mamba-ksd", "mamba-fssd", "grid")
-    return count([results.beyond("sgnht", "heuristic", others, "ksd")])
+heuristic_on_sgnht = partial(lowest, ours=("heuristic",), others=(*RACES, "grid"), samplers=SGNHT)
+near_the_best_ece = partial(lowest, ours=("mamba-ksd",), key="ece_published", margin=NEARLY / 100)
 
 
 def batches_of_a_hundredth(results: Results) -> Interval:
@@ -191,25 +204,24 @@ def batches_of_a_hundredth(results: Results) -> Interval:
 
 def largest_difference(results: Results, key: str) -> Interval:
     """The largest difference between two of the paper's tuners, in percentage points, over all samplers."""
-    tuners = ("mamba-ksd", "mamba-fssd", *OTHERS, "grid-ksd")
+    tuners = (*RACES, *OTHERS, "grid-ksd")
     pairs = list(product(results.samplers, combinations(tuners, 2)))
-    return _points(
-        _end(
-            max,
-            lambda n: [_size(results.difference(sampler, *pair, key, n)) for sampler, pair in pairs],
-        )
-    )
 
+    def sizes(comparisons: int) -> list[Interval]:
+        return [_size(results.difference(sampler, *pair, key, comparisons)) for sampler, pair in pairs]
 
-def _points(interval: Interval) -> Interval:
-    """Of a share the percentage points."""
-    return Interval(*(100 * end for end in interval[:3]), *interval[3:])
+    return _points(_end(max, sizes))
 
 
 def _size(interval: Interval) -> Interval:
     """The absolute value."""
     low, value, high, *rest = interval
     return Interval(max(low, -high, 0.0), abs(value), max(high, -low), *rest)
+
+
+def _points(interval: Interval) -> Interval:
+    """Of a share the percentage points."""
+    return Interval(*(100 * end for end in interval[:3]), *interval[3:])
 
 
 def _factor(interval: Interval) -> Interval:
@@ -265,17 +277,9 @@ def seconds_over_mamba(results: Results, tuner: str, samplers: Sequence[str] = (
 grid_seconds_of_sghmc = partial(seconds_over_mamba, tuner="grid", samplers=SGHMC)
 
 
-def near_the_best_ece(results: Results) -> Interval:
-    """Of how many samplers MAMBA-KSD's ECE is at most `NEARLY` above the smallest."""
-    key, every = "ece_published", len(results.samplers)
-    found = [results.beyond(sampler, "mamba-ksd", OTHERS, key, every) for sampler in results.samplers]
-    return count(found, NEARLY / 100)
-
-
 def loss_of_stability(results: Results) -> Interval:
     """MAMBA-KSD's ECE for SGNHT less that with the grid of smaller step sizes, in percentage points."""
-    pair = ("mamba-ksd-smaller", ["mamba-ksd"])
-    return _points(results.beyond("sgnht", *pair, "ece_published"))
+    return _points(results.difference("sgnht", "mamba-ksd", "mamba-ksd-smaller", "ece_published"))
 
 
 def distance_of_estimates(*results: Results, gradients: str, points: str) -> Interval:
@@ -323,12 +327,12 @@ def _over_ours(results: Results, other: str, comparisons: int) -> Interval:
         fresh = FreshRuns(record, seconds, key)
         chosen = {one["tuner"]: one["arms"] for one in record["chosen"]}
         arms = {"above": chosen[other], "below": chosen["mamba"]}
-        is_known = {name: is_known[name] and fresh.is_known(own) for name, own in arms.items()}
+        for name, own in arms.items():
+            is_known[name] = is_known[name] and fresh.is_known(own) and len(fresh.losses) > 1
         above, below = (chosen_losses(fresh.losses, own, key) for own in arms.values())
         logs.append(np.log(above.mean() / below.mean()))
         without = [np.log(values) for values in ratios_without(above, below) if len(values) > 1]
         parts += [((len(values) - 1) * values.var(), len(values) - 1) for values in without]
-        is_known = {name: known and len(fresh.losses) > 1 for name, known in is_known.items()}
     parts = [(part / len(logs) ** 2, degrees) for part, degrees in parts]
     found = _around(np.mean(logs), parts, runs, comparisons)
     return found._replace(
@@ -372,23 +376,20 @@ class Judged(NamedTuple):
 
 _estimates = partial(Judged, "", threshold=COMPARABLE, at_most=True, kind="estimates")
 
-MAMBAS = ("mamba-ksd", "mamba-fssd")
 GRID = ("mamba-ksd", "grid")
 GRID_KSD = ("mamba-ksd", "grid-ksd")
 COMPARED = ("mamba-ksd", *OTHERS)
 OURS = ("mamba", "mamba-ksd")
 
 JUDGED = {
-    "ksd_logistic": Judged(
-        "logistic", "5 of 6", partial(lowest_ksd, ours=MAMBAS), 5, needs=(*MAMBAS, *OTHERS)
-    ),
+    "ksd_logistic": Judged("logistic", "5 of 6", partial(lowest, ours=RACES), 5, needs=(*RACES, *OTHERS)),
     "heuristic_logistic": Judged(
-        "logistic", "1 of 1", heuristic_on_sgnht, 1, needs=(*MAMBAS, *OTHERS), samplers=SGNHT
+        "logistic", "1 of 1", heuristic_on_sgnht, 1, needs=(*RACES, *OTHERS), samplers=SGNHT
     ),
     "batches_logistic": Judged("logistic", "5 of 6 (text), 3 of 6 (Table 5)", batches_of_a_hundredth, 5),
     "accuracy_logistic": Judged(
         *("logistic", "0.1 points", partial(largest_difference, key="accuracy"), 0.1, True),
-        needs=(*MAMBAS, *OTHERS, "grid-ksd"),
+        needs=(*RACES, *OTHERS, "grid-ksd"),
     ),
     "grid_ksd": Judged("logistic", "comparable", ratio_of_ksd, COMPARABLE, True, GRID_KSD),
     "grid_ksd_time": Judged(
@@ -396,7 +397,7 @@ JUDGED = {
     ),
     "time_logistic": Judged("logistic", "3", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
     "ours_logistic": Judged("logistic", "", loss_over_ours, 1, needs=OURS, kind="regret"),
-    "ksd_pmf": Judged("pmf", "6 of 6", partial(lowest_ksd, ours=MAMBAS[:1]), 6, needs=COMPARED),
+    "ksd_pmf": Judged("pmf", "6 of 6", partial(lowest, ours=RACES[:1]), 6, needs=COMPARED),
     "time_pmf": Judged("pmf", "2", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
     "ours_pmf": Judged("pmf", "", loss_over_ours, 1, needs=OURS, kind="regret"),
     "ece_bnn": Judged("bnn", "5 of 6", near_the_best_ece, 5, needs=COMPARED),
@@ -468,19 +469,12 @@ def as_published(records: Records) -> Records:
     What grid search and the heuristic change by is the explicit SGHMC alone."""
     replaced = {}
     for defect in ("explicit", "as_published"):
-        found = [one for one in records.get("audits", ()) if one["defect"] == defect]
-        replaced |= {(one["sampler"], one["tuner"]): one for one in found}
-    raced = {
-        (one["sampler"], one["tuner"])
-        for one in records["evaluation"]
-        if one["model"] == MODEL and one["tuner"] in RACES
-    }
+        replaced |= {whose(one): one for one in records.get("audits", ()) if one["defect"] == defect}
+    found = records["evaluation"]
+    raced = {whose(one) for one in found if one["model"] == MODEL and one["tuner"] in RACES}
     if not replaced or raced - replaced.keys():
         return {}
-    evaluation = [
-        replaced.get((one["sampler"], one["tuner"]), one) if one["model"] == MODEL else one
-        for one in records["evaluation"]
-    ]
+    evaluation = [replaced.get(whose(one), one) if one["model"] == MODEL else one for one in found]
     return records | {"evaluation": evaluation}
 
 
@@ -488,16 +482,15 @@ def defects(records: Records) -> list[Cell]:
     """Of each tuner and defect the KSD, the error of the sds and the hyperparameters; without a defect those of the
     samplers and tuners that have one."""
     found = required(records, "audits")
-    concerned = {(one["sampler"], one["tuner"]) for one in found}
+    concerned = {whose(one) for one in found}
     ours = [
-        record
-        for record in required(records, "evaluation")
-        if record["model"] == MODEL and (record["sampler"], record["tuner"]) in concerned
+        one | {"defect": "none"}
+        for one in required(records, "evaluation")
+        if one["model"] == MODEL and whose(one) in concerned
     ]
-    labelled = [*(("none", record) for record in ours), *((record["defect"], record) for record in found)]
-    ordered = sorted(labelled, key=lambda pair: AUDITED.index(pair[1]["tuner"]))
     cells = []
-    for defect, record in ordered:
+    for record in sorted([*ours, *found], key=lambda one: AUDITED.index(one["tuner"])):
+        defect = record["defect"]
         cells += [
             replace(cell, detail=defect)
             for cell in evaluation_cells(record, ("ksd", "relative_sd_error_x100"))

@@ -51,8 +51,7 @@ def audit_sampler(task: Task, defect: str, settings: Mapping) -> dict:
         ]
         for tuner, own in settings["tuners"].items()
     }
-    section = settings["evaluation"]
-    no_curves = {**section, "curves": {**section["curves"], "replicates": 0}}
+    no_curves = {**settings["evaluation"], "curves": {"replicates": 0}}
     return {"defect": defect, **evaluate_tuned(task, arms, no_curves)}
 
 

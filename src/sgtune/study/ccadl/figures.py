@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -78,13 +79,10 @@ def _densities(axis: Axes, found: Sequence[dict], place: int, name: str) -> None
 def draw_runs(
     axis: Axes, at: Sequence[float], values: Float[np.ndarray, "runs points"], **look: object
 ) -> None:
-    """The mean over runs, as far as all of them are finite; from there on thinly the mean of those that are."""
-    is_finite = np.isfinite(values)
-    has_all, has_some = is_finite.all(axis=0), is_finite.any(axis=0)
-    total = np.where(is_finite, values, 0.0).sum(axis=0)
-    means = np.where(has_some, total / np.maximum(is_finite.sum(axis=0), 1), np.nan)
+    """The mean over runs, as far as none is nan; from there on thinly the mean of those that are not."""
+    means, has_all = pd.DataFrame(values).mean().to_numpy(), np.isfinite(values).all(axis=0)
     axis.plot(at, np.where(has_all, means, np.nan), **look)
-    if (has_some & ~has_all).any():
+    if (np.isfinite(means) & ~has_all).any():
         is_thin = ~has_all
         # From the last point that all runs have.
         is_thin[:-1] |= ~has_all[1:]

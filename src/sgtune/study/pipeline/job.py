@@ -217,8 +217,9 @@ class Job:
 def job(snakemake) -> Iterator[Job]:
     """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line."""
     try:
-        _claim(snakemake)
-        _open_log(snakemake)
+        if snakemake.log:
+            _claim(snakemake.log[0])
+            _open_log(snakemake.log[0])
         _end_with_workflow()
         set_up_xla(snakemake.threads, Path("results", ".cache", "jax"))
         this = Job(snakemake)
@@ -275,16 +276,14 @@ def _process(pid: int) -> str | None:
     return None if state == "Z" else f"{pid} {fields[18]}"
 
 
-def _claim(snakemake) -> None:
+def _claim(log: str) -> None:
     """Lock the job's results until this process ends: on a cluster a job runs on when Snakemake is killed, and a second
     one would write into the same files.
 
     The locks are files in `LOCKS`, named after the jobs' logs, and name their owners. They are none of the job's own
     files, because a Snakemake that is started again deletes these.
     """
-    if not snakemake.log:
-        return
-    path = LOCKS / re.sub(r"[^A-Za-z0-9.=-]+", "_", str(snakemake.log[0]))
+    path = LOCKS / re.sub(r"[^A-Za-z0-9.=-]+", "_", log)
     path.parent.mkdir(parents=True, exist_ok=True)
     file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - open until the job ends
     until = perf_counter() + PATIENCE
@@ -307,13 +306,11 @@ def _name_of_process() -> str:
     return f"process {os.getpid()} on {gethostname()}{cluster}"
 
 
-def _open_log(snakemake) -> None:
+def _open_log(path: str) -> None:
     """Send standard output, standard error and logging to the job's log file, line by line; the first names the
     process."""
-    if not snakemake.log:
-        return
-    Path(snakemake.log[0]).parent.mkdir(parents=True, exist_ok=True)
-    log = open(snakemake.log[0], "w", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    log = open(path, "w", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
     print(_name_of_process(), file=log)
     sys.stdout = sys.stderr = log
     logging.basicConfig(

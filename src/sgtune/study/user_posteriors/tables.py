@@ -25,18 +25,17 @@ def _ratio(record: Mapping, tuner: str, coordinates: str) -> Cell:
     """The mean error of a tuner's chains over that of the best arm's; of those that are stable, at least 1."""
     runs = _of_choice(record, tuner, coordinates)
     stable = [run["xi_white"] for run in runs if run["arm"] is not None and not run["unstable"]]
-    about = {"model": record["case"], "sampler": record["sampler"], "tuner": tuner, "detail": coordinates}
-    counts = {"finite": len(stable), "replicates": len(runs)}
+    about = {"model": record["case"], "sampler": record["sampler"], "tuner": tuner, "metric": "over_best"}
+    about |= {"detail": coordinates, "finite": len(stable), "replicates": len(runs)}
     if not stable:
-        missing = REFUSED if all(run["refused"] for run in runs) else UNSTABLE
-        return Cell(**about, metric="over_best", missing=missing, **counts)
+        return Cell(**about, missing=REFUSED if all(run["refused"] for run in runs) else UNSTABLE)
     value, error = mean_of(stable)
     best, of_best = mean_of([run["xi_white"] for run in record["best"]["runs"] if not run["unstable"]])
     if best is None:
-        return Cell(**about, metric="over_best", missing=UNSTABLE, **counts)
+        return Cell(**about, missing=UNSTABLE)
     ratio = max(1.0, value / best)
     se = None if None in (error, of_best) else ratio * hypot(error / value, of_best / best)
-    return Cell(**about, metric="over_best", value=ratio, se=se, **counts)
+    return Cell(**about, value=ratio, se=se)
 
 
 def posteriors_regret(records: Records) -> list[Cell]:
