@@ -133,7 +133,7 @@ class Job:
             reference=None if record is None else Reference.from_record(record),
             seed=self.seed,
             parts=self.parts,
-            depends_on={"settings": self.settings, "inputs": {path: file_sha256(path) for path in paths}},
+            depends_on={"settings": self.settings, "inputs": {path: _sum_of(path) for path in paths}},
         )
 
     def file(self, name: str) -> str | None:
@@ -238,6 +238,13 @@ def job(snakemake) -> Iterator[Job]:
         with suppress(OSError):
             print(f"Error: {line}", file=sys.stderr, flush=True)
         os._exit(1)
+
+
+def _sum_of(path: str) -> str:
+    """A checksum of an input file; of a result without its provenance: what is made again is the same input."""
+    if not path.endswith(".json"):
+        return file_sha256(path)
+    return fingerprint({name: value for name, value in read_json(path).items() if name != "provenance"})
 
 
 def _fault_of_platform() -> str | None:
