@@ -79,6 +79,7 @@ def test_a_verdict_needs_the_whole_interval_on_one_side_and_three_runs():
         (Interval(5, 5.5, 6, 3), "holds", "cannot tell (3 runs)"),
         (Interval(2, 3, 4, 3), "fails", "holds"),
         (Interval(4, 5, 6, 3), "cannot tell (3 runs)", "cannot tell (3 runs)"),
+        (Interval(4, 4.5, 5, 3), "cannot tell (3 runs)", "holds"),
         (Interval(5.5, 6, 7, 5), "holds", "fails"),
         (Interval(6, 6, 6, 2), "cannot tell (tuning runs: 2)", "cannot tell (tuning runs: 2)"),
     ):
