@@ -33,7 +33,8 @@ DATA = StoredSet(
 def simulate(
     n_rows: int = 1_000_000, n_train: int = 800_000, dimension: int = 10, seed: int = 42
 ) -> dict[str, np.ndarray]:
-    """The simulated set, the arrays of `DATA`; with the defaults it is identical to the published study's.
+    """The simulated set, the arrays of `DATA`; with the defaults it is the published study's, up to the last bits of
+    the inputs, which depend on the processor.
 
     theta_true ~ N(0, 10 I); X = Z C with Z standard normal and C the lower Cholesky factor of the matrix with
     entries (2 rho u - rho)^|i - j|, rho = 0.4, one uniform u for all entries;
