@@ -17,8 +17,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
 
-LIMITS, SECONDS = {"steps": 60, "width": 90, "tuning": 200, "tests": 300}, 450
-"""Seconds of each part, in the order in which they run, and of all."""
+LIMITS = {"steps": 60, "width": 90, "tuning": 120, "tests": 200}
+"""Seconds of each part, in the order in which they run: all together less than eight minutes."""
 
 BATTERY = [
     *("tests/samplers/test_invariance.py", "tests/stein", "tests/tuning", "tests/samplers"),
@@ -224,7 +224,7 @@ def battery(names: list[str], log: Path, is_small: bool, environment: dict | Non
         for line in process.stdout:
             kept.write(line)
             kept.flush()
-            if ended := re.match(r"\[gw\d+\] \[ *\d+%\] (\w+) (.*)", line):
+            if ended := re.match(r"\[gw\d+\] \[ *\d+%\] (\w+) (\S.*\S)", line):
                 yield ended.groups()
         process.wait()
 
@@ -265,15 +265,18 @@ def run_part(name: str, folder: Path, is_small: bool, limit: float) -> dict:
         *(["--small"] if is_small else []),
     ]
     with log.open("w", encoding="utf-8") as output:
-        # A session of its own: at the limit its children end, too.
+        # A session of its own, which ends as a whole.
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             status = process.wait(timeout=limit)
             error = f"ended with status {status}" if status else None
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
             error = f"not done after {limit:.0f} s"
+        finally:
+            # At the limit, and if this process is ended: a part that is left would hold the card.
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     found["part_seconds"] = perf_counter() - began
     if error:
@@ -301,7 +304,9 @@ def machine() -> dict:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = None
+    commit = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     return found | {
+        "commit": subprocess.run(commit, capture_output=True, text=True).stdout.strip() or None,
         "python": sys.version.split()[0],
         "cores": len(os.sched_getaffinity(0)),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -340,7 +345,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/gpu/gpu.json"), help="the JSON")
     parser.add_argument("--small", action="store_true", help="small data and few tests, for a CPU")
     parser.add_argument(
-        "--seconds", type=float, default=SECONDS, help="for all parts; the last ones get what is left"
+        "--seconds", type=float, default=sum(LIMITS.values()), help="for all parts; the last ones get what is left"
     )
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="these parts")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
@@ -348,6 +353,7 @@ def main() -> None:
     if given.part:
         PARTS[given.part](given.out, given.small)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     folder = given.out.parent
     folder.mkdir(parents=True, exist_ok=True)
     began = perf_counter()

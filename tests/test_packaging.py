@@ -70,19 +70,19 @@ def test_lock_satisfies_every_bound(requirement):
     assert Version(locked()[canonicalize_name(requirement.name)]) in requirement.specifier
 
 
-def test_slurm_profile_gives_timed_jobs_a_node_of_their_own():
-    """`machine=1000` marks a timed rule, of any study; on a cluster nothing else keeps its neighbours away."""
-    # By the wall clock: where a run uses a cost table, evaluation does not need its own node.
+@pytest.mark.parametrize(("clock", "by_hand"), [("calibrated", set()), ("wall", {"evaluate_sampler"})])
+def test_slurm_profile_gives_timed_jobs_a_node_of_their_own(clock, by_hand):
+    """`machine=1000` marks a timed rule, of any study; on a cluster nothing else keeps its neighbours away. With a cost
+    table evaluation is not timed; by the wall clock a comment in the profile says what to add."""
     options = "--dry-run --executor dryrun --jobs 2 --workflow-profile profiles/slurm"
     options += " --configfile config/paper.yaml --config run=never-made"
-    command = (sys.executable, "-m", "snakemake", *STUDIES, *options.split())
+    evaluation = f"evaluation={{clock: {clock}}}"
+    command = (sys.executable, "-m", "snakemake", *STUDIES, *options.split(), evaluation)
     plan = succeed(*command, cwd=ROOT, PYTHONPATH=str(ROOT / "src"))
-    resources = re.findall(r"^ +resources: (.*)$", plan, flags=re.M)
     jobs = re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)+)", plan, flags=re.M)
     timed = {rule for rule, job in jobs if "machine=1000" in job}
     assert timed >= {"calibrate_cost", "compare_clocks", "compare_preconditioned", "calibrate_adam_mcmc"}
-    for line in resources:
-        assert ("machine=1000" in line) == ("--exclusive" in line), line
+    assert {rule for rule, job in jobs if ("machine=1000" in job) != ("--exclusive" in job)} == by_hand
 
 
 def names_of(requirements: list[str]) -> set[str]:

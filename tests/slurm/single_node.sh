@@ -17,10 +17,11 @@ if [ -e $conf ]; then
     exit 1
 fi
 
+# An installation may start the daemon.
+has_munged=$(pgrep munged || true)
 apt-get install -y --no-install-recommends slurm-wlm munge >"$work/apt.log" 2>&1
 mkdir -p /etc/slurm
 export USER="${USER:-root}"
-has_munged=$(pgrep munged || true)
 ended() {
     scancel --quiet --user="$USER" || true
     pkill -F "$work/slurmd.pid" || true
@@ -59,9 +60,10 @@ CONF
 mkdir -p "$work/state" "$work/spool" /run/munge
 touch "$work/jobs.txt"
 chown munge: /run/munge
-[ -n "$has_munged" ] || su munge -s /bin/sh -c /usr/sbin/munged
+pgrep munged >/dev/null || su munge -s /bin/sh -c /usr/sbin/munged
 slurmctld
 slurmd
+failed=0
 until sinfo --noheader --format=%T | grep -q idle; do sleep 1; done
 
 git clone --quiet "$root" "$work/clone"
@@ -71,12 +73,12 @@ sed "s/^cores: .*/cores: $cores/; s/^latency-wait: .*/latency-wait: 5/" profiles
 submit=(snakemake --workflow-profile "$work/profile" --slurm-status-command squeue)
 
 echo "== the tiny study, $cores cores"
-if "${submit[@]}" --configfile tests/tiny.yaml >"$work/run.log" 2>&1; then echo "ended well"; else echo "FAILED"; tail -n 40 "$work/run.log"; fi
+if "${submit[@]}" --configfile tests/tiny.yaml >"$work/run.log" 2>&1; then echo "ended well"; else echo "FAILED"; failed=1; tail -n 40 "$work/run.log"; fi
 grep -E "^[0-9]+ of [0-9]+ steps" "$work/run.log" | tail -n 1 || true
 
 echo "== jobs that ran beside a timed one"
 # The first line of a job's log has its number in Slurm; jobs.txt has when it ran, in seconds.
-python3 - "$work" <<'PYTHON'
+python3 - "$work" <<'PYTHON' || failed=1
 import re
 import sys
 from pathlib import Path
@@ -93,7 +95,7 @@ spans = {}
 for line in (work / "jobs.txt").read_text().splitlines():
     fields = dict(item.split("=", 1) for item in line.split() if "=" in item)
     spans[fields["JobId"]] = fields["StartTime"], fields["EndTime"]
-alone = [number for number, log in rules.items() if set(Path(log).parts) & timed]
+alone = [number for number, log in rules.items() if set(Path(log).with_suffix("").parts) & timed]
 beside = [
     (rules[number], rules.get(other, other))
     for number in alone
@@ -101,6 +103,7 @@ beside = [
     if other != number and spans[other][0] < spans[number][1] and spans[number][0] < spans[other][1]
 ]
 print(f"{len(spans)} jobs, {len(alone)} of them timed; beside a timed one: {beside or 'none'}")
+sys.exit(bool(beside) or not alone)
 PYTHON
 
 echo "== Snakemake is killed while a chain of NUTS runs"
@@ -122,5 +125,6 @@ scancel --user="$USER"
 sleep 5
 "${submit[@]}" "${killed[@]}" --unlock >"$work/unlock.log" 2>&1 || true
 echo "after scancel:"
-if "${submit[@]}" "${killed[@]}" >"$work/after.log" 2>&1; then echo "ended well"; else echo "FAILED"; tail -n 40 "$work/after.log"; fi
-grep -h "continues after iteration" $logs/*.log || echo "no chain continued"
+if "${submit[@]}" "${killed[@]}" >"$work/after.log" 2>&1; then echo "ended well"; else echo "FAILED"; failed=1; tail -n 40 "$work/after.log"; fi
+grep -h "continues after iteration" $logs/*.log || { echo "no chain continued"; failed=1; }
+exit $failed

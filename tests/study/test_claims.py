@@ -254,6 +254,15 @@ def test_arms_for_100_s_are_better_than_arms_for_1_s_in_all_directions_and_no_wo
     assert ((gains["value"] - 1).abs() < gains["se"]).all()
 
 
+def test_readme_says_what_a_gpu_showed():
+    parts = json.loads((ROOT / "benchmarks/published/h100.json").read_text("utf-8"))["parts"]
+    ratios = [row["ratio"] for row in parts["steps"]["sgld"]]
+    outcomes = parts["tests"]["outcomes"]
+    said = f"SGLD has {min(ratios):.2f} to {max(ratios):.2f} times BlackJAX's speed"
+    said += f", and {outcomes['FAILED']} of {sum(outcomes.values())} tests failed"
+    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
 def test_readme_says_how_long_its_first_command_takes():
     manifest = json.loads((ROOT / "results/published/quick/manifest.json").read_text("utf-8"))
     moments = [each for source in manifest["sources"].values() for each in source["created"]]
