@@ -17,6 +17,7 @@ from sgtune.samplers.covariance import LARGEST_FULL_DIMENSION
 from sgtune.samplers.gradients import ESTIMATORS
 from sgtune.samplers.minibatch import subset_indices
 from sgtune.support.errors import InputError
+from sgtune.support.machine import full_precision
 
 MODELS = {
     "logistic": cache(partial(small_logistic_model, n_data=120, dimension=3, seed=3)),
@@ -34,6 +35,7 @@ def places(model):
     return [model.unravel(jnp.asarray(rng.normal(0.3, 0.7, model.dimension), jnp.float32)) for _ in range(2)]
 
 
+@full_precision
 def terms(model, position):
     """The gradients of the log-likelihood of each datum, (N, D), from a Jacobian."""
     flat, unravel = ravel_pytree(position)

@@ -14,6 +14,7 @@ from sgtune.stein.fssd import _weighted_fssd
 from sgtune.stein.quadratic import mean_square, squared_bias
 from sgtune.stein.virials import virial_error, virial_score, virial_sums
 from sgtune.support.errors import InputError
+from sgtune.support.machine import full_precision
 
 
 @varied
@@ -40,7 +41,7 @@ def test_padding_does_not_change_adams_objective(n, dimension, seed):
     weights = np.zeros(32, np.float32)
     weights[:n] = 1 / n
     unit = np.float32(0.25)
-    padded = jax.jit(_weighted_fssd)(positions, scores * unit, weights, unit, locations)
+    padded = jax.jit(full_precision(_weighted_fssd))(positions, scores * unit, weights, unit, locations)
     expected = naive_fssd(positions[:n], scores[:n], locations)
     assert float(padded) / 0.25 == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
