@@ -1,4 +1,8 @@
-"""Speeds and their targets: ``pytest -n 0 -m benchmark -s benchmarks`` prints both, and asserts no times."""
+"""Speeds and their targets: ``pytest -n 0 -m benchmark -s benchmarks`` prints both, and asserts no times.
+
+Two targets are out of reach on a CPU. A step of 800 rows waits for rows that are in no cache, BlackJAX's as ours. The KSD
+of 500 draws in 79,510 dimensions is three products of matrices in float64, which take 0.8 s at the peak of two cores.
+"""
 
 import json
 import subprocess
@@ -81,7 +85,7 @@ def test_sgld_against_blackjax(model, batch_size):
     ratio = np.median(ours) / np.median(theirs)
     print(
         f"\nSGLD, batch size {batch_size}: {np.median(ours):,.0f} steps/s, BlackJAX {np.median(theirs):,.0f}, "
-        f"ratio {ratio:.2f} (wanted: at least 1)"
+        f"ratio {ratio:.2f} (wanted: at least 3)"
     )
     assert ratio > 0
 
@@ -126,7 +130,7 @@ print(json.dumps([value, seconds, held("VmHWM") - before]))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     value, seconds, gigabytes = json.loads(done.stdout)
     print(
-        f"\nKSD, 500 x 79,510: {seconds:.2f} s and {gigabytes:.2f} GB besides the input (wanted: 2 s, 1 GB)"
+        f"\nKSD, 500 x 79,510: {seconds:.2f} s and {gigabytes:.2f} GB besides the input (wanted: 0.5 s, 1 GB)"
     )
     assert value > 0
 
