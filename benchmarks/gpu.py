@@ -345,7 +345,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/gpu/gpu.json"), help="the JSON")
     parser.add_argument("--small", action="store_true", help="small data and few tests, for a CPU")
     parser.add_argument(
-        "--seconds", type=float, default=sum(LIMITS.values()), help="for all parts; the last ones get what is left"
+        "--seconds",
+        type=float,
+        default=sum(LIMITS.values()),
+        help="for all parts; the last ones get what is left",
     )
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="these parts")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)

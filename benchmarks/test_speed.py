@@ -1,7 +1,7 @@
 """Speeds and their targets: ``pytest -n 0 -m benchmark -s benchmarks`` prints both, and asserts no times.
 
-Two targets are out of reach on a CPU. A step of 800 rows waits for rows that are in no cache, BlackJAX's as ours. The KSD
-of 500 draws in 79,510 dimensions is three products of matrices in float64, which take 0.8 s at the peak of two cores.
+Two targets are out of reach on a CPU. A step of 800 rows waits for rows that are in no cache, BlackJAX's as ours. The
+KSD of 500 draws in 79,510 dimensions is products of matrices in float64, which take 0.8 s at the peak of two cores.
 """
 
 import json
