@@ -71,7 +71,8 @@ def test_kept_draws_are_few_and_even_by_the_clock_and_by_a_number_of_steps(by_st
 def test_a_chain_that_diverges_between_kept_draws_ends_there(by_steps, kept_draws):
     by_steps(0.001)
     arm = {"step_size": 1.0, "batch_size": 2, "position": np.ones(1, np.float32)}
-    chain = sample(exploding_model(), "sgld", **arm, budget=Budget(seconds=60), kept_draws=kept_draws)
+    with pytest.warns(UserWarning, match="the chain diverged: give a smaller"):
+        chain = sample(exploding_model(), "sgld", **arm, budget=Budget(seconds=60), kept_draws=kept_draws)
     assert chain.diverged
     assert 80 <= chain.n_samples < 110
     assert chain.n_samples % chain.stride > 0 or kept_draws >= 64

@@ -454,7 +454,7 @@ def sample(
             them: chains that differ only in them use the same random numbers.
 
     Returns:
-        The chain, or `Chains`. A chain that diverged is returned, too: ``diverged`` says so.
+        The chain, or `Chains`. A chain that diverged is returned, too: ``diverged`` and a warning say so.
 
     Raises:
         InputError: an argument is not allowed, or a sampler with a Metropolis test would start where its log
@@ -546,6 +546,14 @@ def sample(
             warnings=warnings,
         )
     result = made[0]
+    if chains is None and result.diverged:
+        result = replace(
+            result,
+            warnings=[
+                "the chain diverged: give a smaller step_size, or a nearer start by position",
+                *result.warnings,
+            ],
+        )
     if chains is not None:
         warnings = remarks + _lines(made)
         result = Chains(tuple(made), warnings, perf_counter() - began, modes)
