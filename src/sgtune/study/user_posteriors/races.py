@@ -223,7 +223,7 @@ def _by_shape(model: Model, sampler: str, horizon: float, curvature: float) -> l
 
 def compare_preconditioned(task: Task, samplers: Sequence[str], settings: Mapping) -> dict:
     """Each of ``samplers`` tuned by mamba with and without the Laplace coordinates, at equal seconds of its race and of
-    its run, by costs measured in these coordinates. Timed. ``settings`` are those of the model.
+    its run, by costs measured in these coordinates. The costs are timed. ``settings`` are those of the model.
 
     Returns:
         ``runs``: of each sampler, coordinates and replicate the ``arm``, the ``losses`` by which the model's arms are
@@ -249,13 +249,17 @@ def compare_preconditioned(task: Task, samplers: Sequence[str], settings: Mappin
         judged = losses.of_draws(model, draws)
         return {"arm": plain(result.best), "refused": "", "losses": judged, "row": row}
 
+    # All costs first: what follows goes by steps, and does not depend on what else the machine does.
+    costs = {}
     for sampler, coordinates in product(samplers, ("none", "laplace")):
         system = None if coordinates == "none" else laplace_preconditioner(model)
         curvature = 1.0 if system is not None else largest_curvature(model)
         arms = TUNERS["mamba"].arms(model.n_data, sampler, curvature)
         shapes = list(dict.fromkeys(shape_of(sampler, arm) for arm in arms))
         seen = precondition(model, system)
-        rows = task.once(f"costs {sampler} {coordinates}", lambda: calibrate_cost(seen, shapes).to_rows())  # noqa: B023
+        name = f"costs {sampler} {coordinates}"
+        costs[sampler, coordinates] = task.once(name, lambda: calibrate_cost(seen, shapes).to_rows())  # noqa: B023
+    for (sampler, coordinates), rows in costs.items():
         options = {
             "coordinates": coordinates,
             "cost": CostTable.from_rows(rows),
