@@ -13,6 +13,7 @@ from small_models import gaussian_model, model_of_prior
 
 from sgtune import Budget, Chain, Chains, InputError, define_model, sample
 from sgtune.model.derived import localise
+from sgtune.sampling import by_clock
 from sgtune.sampling import chain as chain_module
 from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.support.errors import DataError
@@ -262,6 +263,15 @@ def test_one_draw_of_each_of_several_chains_is_saved(tmp_path):
     run = sample(model, "sgld", step_size=0.1, batch_size=4, budget=Budget(steps=9), chains=2, kept_draws=1)
     run.save(tmp_path / "run.npz")
     np.testing.assert_array_equal(Chains.load(tmp_path / "run.npz", model).draws, run.draws)
+
+
+def test_a_machine_that_is_slow_for_a_moment_is_slow_for_no_shape(by_steps, monkeypatch):
+    by_steps(1e-3)
+    usual, shapes = by_clock.perf_counter, [("sgld", 4, None), ("sghmc", 4, 2)]
+    # The first 15 steps take ten times as long: all those of the first shape in the first pass.
+    monkeypatch.setattr(by_clock, "perf_counter", lambda: usual() + 9 * min(usual(), 0.015))
+    table = calibrate_cost(GAUSSIAN, shapes)
+    assert table.seconds_per_step == pytest.approx(dict.fromkeys(shapes, 1e-3))
 
 
 def test_a_calibrated_cost_is_the_seconds_of_a_step(by_steps):

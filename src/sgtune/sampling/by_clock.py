@@ -1,6 +1,7 @@
 """Chains advanced by the wall clock, and the seconds that a step takes."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from time import perf_counter
 
 import numpy as np
@@ -98,6 +99,9 @@ def _every_second(chunks: list[np.ndarray]) -> list[np.ndarray]:
 LONG_ENOUGH = 1.0
 """If a single step takes longer than this many seconds, it is enough."""
 
+PASSES = 3
+"""So many times the costs of all shapes are measured in turn."""
+
 
 def calibrate_cost(
     model: Model,
@@ -109,9 +113,10 @@ def calibrate_cost(
 ) -> CostTable:
     """Seconds per step of one chain of each shape, by running it for ``seconds``.
 
-    A cost is the median over chunks of about 20 ms, at least three unless they last longer than a second, so that
-    short disturbances do not matter. All programs are compiled first, on all cores, and then measured one by one. The
-    cost does not depend on traced numbers; a tiny step size keeps the chain finite.
+    A cost is the median over chunks of about 20 ms. All programs are compiled first, on all cores, and then measured
+    one by one, in three passes over all shapes, so that a machine that is slow for some seconds is not slow for one
+    shape alone. Where steps take longer than a second, one pass is enough. The cost does not depend on traced numbers;
+    a tiny step size keeps the chain finite.
 
     Args:
         shapes: tuples (sampler, batch_size, n_leapfrog), such as ``("sgld-cv", 500, None)``: n_leapfrog is None for a
@@ -134,21 +139,30 @@ def calibrate_cost(
         numbers = numbers_of(tuple(static), STATIC)
         ensembles[sampler, *static] = Lockstep(model, sampler, [Arm(step_size=1e-12, **numbers)])
     compile_together(ensembles.values())
-    table = {}
-    for (sampler, *static), ensemble in tracked(ensembles.items(), "cost of a step", "shapes"):
-        ensemble.advance_chunk(0)
-        began = perf_counter()
-        ensemble.advance_chunk(1)
-        n_steps = max(1, int(0.02 / max(perf_counter() - began, 1e-6)))
-        per_step, spent = [], 0.0
-        while spent < seconds or (len(per_step) < 3 and spent < LONG_ENOUGH):
+    per_step: dict[tuple, list[float]] = {shape: [] for shape in ensembles}
+    spent = dict.fromkeys(ensembles, 0.0)
+    for i, (shape, ensemble) in tracked(
+        product(range(PASSES), ensembles.items()), "cost of a step", "measurements"
+    ):
+        if i == 0:
+            ensemble.advance_chunk(0)
             began = perf_counter()
-            done = len(ensemble.advance_chunk(n_steps))
+            ensemble.advance_chunk(1)
+            last = perf_counter() - began
+        elif spent[shape] >= max(seconds, LONG_ENOUGH):
+            continue
+        else:
+            last = per_step[shape][-1]
+        is_over = False
+        while not is_over:
+            began = perf_counter()
+            done = len(ensemble.advance_chunk(max(1, int(0.02 / max(last, 1e-6)))))
             elapsed = perf_counter() - began
-            spent += elapsed
-            per_step.append(elapsed / done)
-            n_steps = max(1, int(0.02 / per_step[-1]))
-        median = sorted(per_step)[len(per_step) // 2]
-        table[sampler, *static] = median
-        report(f"{sampler}, {named(numbers_of(tuple(static), STATIC))}: {median:.3g} s a step")
+            last = elapsed / done
+            per_step[shape].append(last)
+            spent[shape] += elapsed
+            is_over = spent[shape] >= seconds * (i + 1) / PASSES
+    table = {shape: sorted(own)[len(own) // 2] for shape, own in per_step.items()}
+    for (sampler, *static), cost in table.items():
+        report(f"{sampler}, {named(numbers_of(tuple(static), STATIC))}: {cost:.3g} s a step")
     return CostTable(table)
