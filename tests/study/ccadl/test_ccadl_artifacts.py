@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from config_files import ROOT
+from matplotlib.figure import Figure
 
 from sgtune.study.ccadl import tables
 from sgtune.study.ccadl.artifacts import STUDY
-from sgtune.study.ccadl.figures import ellipse_of
+from sgtune.study.ccadl.figures import draw_runs, ellipse_of
 from sgtune.study.report.records import load_records
 from sgtune.study.report.table import DASH
 
@@ -205,3 +206,14 @@ def test_ellipses_hold_95_percent_of_a_gaussian():
     # The squared distance is chi-squared with two degrees of freedom: exp(-q / 2) is outside.
     squares = np.sum(outline * np.linalg.solve(covariance, outline.T).T, axis=1)
     assert np.allclose(np.exp(-squares / 2), 0.05)
+    # A chain that never moves has a point.
+    assert np.allclose(ellipse_of(mean, np.zeros((2, 2))), mean)
+
+
+def test_curves_are_thick_as_far_as_all_runs_have_numbers_and_thin_from_there_on():
+    axis = Figure().subplots()
+    draw_runs(axis, [1, 2, 3, 4], np.array([[1, 2, 3, 4], [3, 4, np.nan, np.nan]], float), linewidth=2)
+    thick, thin = axis.lines
+    assert thin.get_linewidth() < thick.get_linewidth() == 2
+    np.testing.assert_array_equal(thick.get_xydata(), [[1, 2], [2, 3], [3, np.nan], [4, np.nan]])
+    np.testing.assert_array_equal(thin.get_xydata(), [[1, np.nan], [2, 3], [3, 3], [4, 4]])

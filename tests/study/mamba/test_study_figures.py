@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 from artifact_records import SAMPLERS, make, make_records, record_of
-from matplotlib.collections import PathCollection
+from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import same_color
 
+from sgtune.study.catalogue import cap_of
+from sgtune.study.mamba.artifacts import JUDGES
 from sgtune.study.mamba.figures import mean_curve, shown_points
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.report.labels import TUNERS as LABELS
@@ -133,6 +135,10 @@ def test_panels_show_the_curves_with_markers_where_they_are_clear_of_zero_and_na
 
 def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():
     records = make_records(1, ("pmf",))
+    record = records["regret"][0]
+    for run in record["runs"]:
+        if run["arm"] in record["random"][:1]:
+            run["diverged"][0], run["losses"]["functional_error"][0] = True, cap_of("functional_error")
     [axis] = make("regret_dots", records).axes
     cells = {
         (cell.tuner, cell.sampler): cell
@@ -150,7 +156,7 @@ def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():
             assert ends == pytest.approx([cell.value / factor, cell.value * factor])
             assert axis.get_xlim()[0] < ends[0] <= ends[1] < axis.get_xlim()[1]
     # A lower bound has an arrow in place of the bar.
-    bounds = [cell.value for (tuner, _), cell in cells.items() if cell.text and tuner in LABELS]
+    bounds = [cell.value for (tuner, _), cell in cells.items() if cell.text and tuner in {*LABELS, "random"}]
     arrows = [text.xyann[0] for text in axis.texts if getattr(text, "arrow_patch", None)]
     assert bounds
     assert sorted(arrows) == pytest.approx(sorted(bounds))
@@ -170,6 +176,42 @@ def test_regret_says_where_the_reference_is_not_trusted():
     said = ["the reference is\nnot trusted" in [text.get_text() for text in axis.texts] for axis in axes]
     assert said == [False, True, False]
     assert not line_points(axes[1], "Grid")
+
+
+@pytest.mark.parametrize(
+    ("name", "statistic", "shown"),
+    [
+        ("sensitivity", "square", [(10, "width"), (10, "direction"), (1_000, "width"), (1_000, "direction")]),
+        ("sensitivity_values", "value", [(10, "width"), (1_000, "width")]),
+    ],
+)
+def test_lines_of_sensitivity_are_the_records_clipped_with_bands_of_two_standard_errors(
+    name, statistic, shown
+):
+    records = make_records(1, ("logistic",))
+    rows = records["sensitivity"][0]["rows"]
+    signal, error = f"{statistic}_signal", f"{statistic}_signal_se"
+    next(row for row in rows if row["points"] == 500 and row["judge"] == "psd")[signal] = 1e6
+    axes = make(name, records).axes
+    for axis, (dimension, disturbance) in zip(axes, shown, strict=True):
+        points = {10: 500, 1_000: 100}[dimension]
+        own = [row for row in rows if (row["dimension"], row["points"]) == (dimension, points)]
+        own = [row for row in own if row["perturbation"] == disturbance]
+        for judge, words in JUDGES.items():
+            expected = sorted((row["size"], row[signal]) for row in own if row["judge"] == judge)
+            expected = [[size, min(max(value, -1000), 1000)] for size, value in expected]
+            np.testing.assert_allclose(line_of(axis, words).get_xydata(), expected)
+        heights = [
+            {round(y, 6) for y in band.get_paths()[0].vertices[:, 1]}
+            for band in axis.collections
+            if isinstance(band, PolyCollection)
+        ]
+        one = next(row for row in own if row["judge"] == "virial" and row["size"] == 0)
+        ends = [round(min(one[signal] + sign * 2 * one[error], 1000), 6) for sign in (-1, 1)]
+        assert any(set(ends) <= found for found in heights)
+    # The area in which narrow draws are preferred to exact ones.
+    is_misled = min(row[signal] for row in rows) < 0
+    assert any(line.get_label() == "preferred to exact draws" for line in axes[0].patches) == is_misled
 
 
 def test_a_row_shows_the_points_that_judges_have_in_its_dimension():

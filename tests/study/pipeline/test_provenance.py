@@ -77,6 +77,10 @@ def test_summary_holds_every_distinct_value_from_the_first_start_to_the_last_end
     assert summary["created"] == [first, end]
     assert summary["versions"] == {"jax": ["1.2.3"]}
     assert provenance.summarise([{"seed": 1}])["created"] == []
+    # Commits are abbreviated, of SHA-1 and of SHA-256.
+    commits = ["a" * 40, "b" * 64, "c" * 40 + "-dirty"]
+    described = provenance.describe(provenance.summarise([{"commit": commit} for commit in commits]))
+    assert f"commit {'a' * 10}, {'b' * 10}, {'c' * 10}-dirty ·" in described
 
 
 def test_a_reader_refuses_a_file_that_its_job_did_not_write(tmp_path, monkeypatch):

@@ -163,7 +163,10 @@ def ellipse_of(
     """The points where a Gaussian's density has the value that bounds 95% of its mass."""
     angles = np.linspace(0, 2 * np.pi, n_points)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    return mean + np.sqrt(COVERED) * circle @ np.linalg.cholesky(covariance).T
+    variances, axes = np.linalg.eigh(
+        covariance
+    )  # a Cholesky factor has only a chain that moves in all directions
+    return mean + circle * np.sqrt(COVERED * np.maximum(variances, 0)) @ axes.T
 
 
 def drbm_curves(records: Records) -> Figure:

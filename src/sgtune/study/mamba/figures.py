@@ -388,6 +388,14 @@ def regret_dots(records: Records) -> Figure:
     return figure
 
 
+def _arrow_of_bound(axis: Axes, cell: Cell, row: float, span: float, color: str) -> None:
+    """An arrow to the right from a number that is a lower bound; ``span``: of the axis, in decades."""
+    if cell.value is not None and cell.text is not None:
+        ends = (cell.value * 10 ** (0.06 * span), row), (cell.value, row)
+        arrow = {"arrowstyle": "->", "color": color, "shrinkA": 0, "shrinkB": 0}
+        axis.annotate("", *ends, arrowprops=arrow)
+
+
 def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tuners: Sequence[str]) -> None:
     """A row per sampler and a dot per tuner with a bar of two standard errors to either side; the strip at the right
     edge is of those that diverged or found no arm."""
@@ -411,6 +419,7 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
         if cell.tuner in MARKS:
             look = MARKS[cell.tuner] | {"linestyle": "none", "zorder": 2}
             axis.plot([cell.value], [samplers.index(cell.sampler)], label=cell.tuner, **look)
+            _arrow_of_bound(axis, cell, samplers.index(cell.sampler), span, look["color"])
     aside = np.linspace(-0.34, 0.34, len(tuners)) if len(tuners) > 1 else [0.0]
     for tuner, shift in zip(tuners, aside, strict=True):
         own = [cell for cell in cells if cell.tuner == tuner]
@@ -422,10 +431,7 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
             look = tuner_style(tuner) | DOT | {"elinewidth": 1.0, "zorder": 3}
             axis.errorbar(x, rows, xerr=errors, **look)
             for cell, row in zip(own, rows, strict=True):
-                if cell.text is not None:
-                    ends = (cell.value * 10 ** (0.06 * span), row), (cell.value, row)
-                    arrow = {"arrowstyle": "->", "color": look["color"], "shrinkA": 0, "shrinkB": 0}
-                    axis.annotate("", *ends, arrowprops=arrow)
+                _arrow_of_bound(axis, cell, row, span, look["color"])
     axis.set_xlim(low / margin, (edge if off_scale else high) * margin)
     log_ticks(axis.xaxis)
     if off_scale:

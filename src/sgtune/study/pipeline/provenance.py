@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import resource
 import subprocess
 import time
@@ -152,7 +153,7 @@ def describe(summary: dict) -> str:
             f"{n_files} result file{'' if n_files == 1 else 's'}",
             f"run {listed(summary['run'])}",
             f"seed {listed(summary['seed'])}",
-            f"commit {listed(commit[:10] + commit[40:] for commit in summary['commit'])}",
+            f"commit {listed(re.sub('(?<=^[0-9a-f]{10})[0-9a-f]+', '', each) for each in summary['commit'])}",
             f"made {' to '.join(moment[:19] for moment in summary['created']) or 'at an unknown time'} UTC",
             f"{listed(summary['cpu'])} (family {listed(summary.get('cpu_family', []))}, "
             f"model {listed(summary.get('cpu_model', []))}), {listed(summary['cores'])} cores",
