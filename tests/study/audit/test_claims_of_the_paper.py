@@ -1,6 +1,7 @@
 """Verdicts on the paper's claims: from intervals over tuning runs, each of which counts once."""
 
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_infinite_numbers_decide_if_all_are_and_one_number_alone_does_not():
     assert difference([2.0, 2.0, 2.0], [0.0], 3)[:3] == (2, 2, 2)
 
 
-def test_a_verdict_needs_the_whole_interval_on_one_side_and_three_runs():
+def test_a_verdict_needs_the_whole_interval_on_one_side():
     at_least, at_most = Judged("", "", None, 5), Judged("", "", None, 5, at_most=True)
     for interval, first, second in (
         (Interval(5, 5.5, 6, 3), "holds", "cannot tell (3 runs)"),
@@ -81,7 +82,8 @@ def test_a_verdict_needs_the_whole_interval_on_one_side_and_three_runs():
         (Interval(4, 5, 6, 3), "cannot tell (3 runs)", "cannot tell (3 runs)"),
         (Interval(4, 4.5, 5, 3), "cannot tell (3 runs)", "holds"),
         (Interval(5.5, 6, 7, 5), "holds", "fails"),
-        (Interval(6, 6, 6, 2), "cannot tell (tuning runs: 2)", "cannot tell (tuning runs: 2)"),
+        (Interval(0, 6, 6, 1), "cannot tell (1 run)", "cannot tell (1 run)"),
+        (Interval(0, 6, 6, np.inf), "cannot tell", "cannot tell"),
     ):
         assert (verdict_on(interval, at_least), verdict_on(interval, at_most)) == (first, second)
 
@@ -101,6 +103,19 @@ def test_each_tuning_run_counts_once_by_the_mean_over_the_runs_of_its_choice(rec
     results.evaluation = {("sgld", "mamba-ksd"): record | {"arms": [record["arms"][0]] * 5}}
     assert results.by_tuning("sgld", "mamba-ksd", "accuracy") == pytest.approx(accuracies)
     assert results.runs("mamba-ksd") == 3
+
+
+def test_of_fewer_than_three_tuning_runs_nothing_is_known_and_the_others_decide(records):
+    few = copy.deepcopy(with_numbers(records, {"mamba-ksd": LOW} | dict.fromkeys(OTHERS, HIGH)))
+    for one in few["evaluation"]:
+        one["arms"] = one["arms"][:2] if one["tuner"] == "grid" else one["arms"]
+    found = Results(few, "logistic")
+    count = partial(judging.lowest, ours=RACES[:1])
+    assert count(found)[:3] == (0, 6, 6)
+    assert count(found, others=("heuristic",))[:3] == (6, 6, 6)
+    # A lower KSD of the heuristic decides against MAMBA, whatever grid search has.
+    lower = Results(with_numbers(few, {"heuristic": (0.001,) * 3}), "logistic")
+    assert count(lower)[:3] == (0, 0, 0)
 
 
 def test_a_claim_on_losses_knows_tuners_without_any_arm(records):
@@ -155,7 +170,7 @@ def test_the_heuristic_is_judged_for_sgnht_against_all_others(records):
 
 
 def test_an_ece_is_near_the_best_up_to_half_a_point_and_stability_is_lost_by_what_smaller_steps_mend(records):
-    of_bnn = {"key": "ece_published", "model": "bnn"}
+    of_bnn = {"key": "ece", "model": "bnn"}
     for ours, n_near in ((0.024, 6), (0.026, 0)):
         found = with_numbers(records, {"mamba-ksd": [ours] * 3} | dict.fromkeys(OTHERS, [0.02] * 3), **of_bnn)
         assert JUDGED["ece_bnn"].find(Results(found, "bnn"))[:3] == (n_near,) * 3
@@ -216,9 +231,9 @@ def test_few_races_that_agree_do_not_show_what_others_would_choose(records):
     # One choice of another race may differ: 6, 6, 5 have the standard error 1/3.
     assert (every.value, every.high, every.of) == (6, 6, 6)
     assert every.low == pytest.approx(6 - stats.t.ppf(0.975, 2) / 3)
-    # Of one race nothing is known.
+    # Of two races nothing is known.
     for record in found["evaluation"]:
-        record["arms"] = record["arms"][:1]
+        record["arms"] = record["arms"][:2]
     assert JUDGED["batches_logistic"].find(Results(found, "logistic"))[:3] == (0, 6, 6)
 
 
@@ -283,6 +298,15 @@ def test_defects_decide_only_what_does_not_hold_without_them(records):
     assert after["ksd_logistic"] == "holds only with the published defects"
     others = [name for name in after if JUDGED[name].model != "logistic"]
     assert [after[name] for name in others] == [before[name] for name in others]
+
+
+def test_what_holds_by_the_published_ece_alone_holds_only_with_that_defect(records):
+    ours, others = {"mamba-ksd": [0.03] * 3}, dict.fromkeys(OTHERS, [0.02] * 3)
+    found = with_numbers(records, ours | others, key="ece", model="bnn")
+    low = with_numbers(found, {"mamba-ksd": [0.01] * 3} | others, key="ece_published", model="bnn")
+    high = with_numbers(found, ours | others, key="ece_published", model="bnn")
+    verdicts = [verdicts_of(one)["ece_bnn"] for one in (low, high)]
+    assert verdicts == ["holds only with the published defects", "fails"]
 
 
 def test_defects_do_not_decide_what_nobody_can_tell(records):
