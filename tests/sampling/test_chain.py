@@ -265,13 +265,14 @@ def test_one_draw_of_each_of_several_chains_is_saved(tmp_path):
     np.testing.assert_array_equal(Chains.load(tmp_path / "run.npz", model).draws, run.draws)
 
 
-def test_a_machine_that_is_slow_for_a_moment_is_slow_for_no_shape(by_steps, monkeypatch):
-    by_steps(1e-3)
+@pytest.mark.parametrize(("step", "n_slow"), [(1e-3, 15), (0.3, 2)])
+def test_a_machine_that_is_slow_for_a_moment_is_slow_for_no_shape(by_steps, monkeypatch, step, n_slow):
+    by_steps(step)
     usual, shapes = by_clock.perf_counter, [("sgld", 4, None), ("sghmc", 4, 2)]
-    # The first 15 steps take ten times as long: all those of the first shape in the first pass.
-    monkeypatch.setattr(by_clock, "perf_counter", lambda: usual() + 9 * min(usual(), 0.015))
+    # The first steps take ten times as long: all those of the first shape in the first pass.
+    monkeypatch.setattr(by_clock, "perf_counter", lambda: usual() + 9 * min(usual(), n_slow * step))
     table = calibrate_cost(GAUSSIAN, shapes)
-    assert table.seconds_per_step == pytest.approx(dict.fromkeys(shapes, 1e-3))
+    assert table.seconds_per_step == pytest.approx(dict.fromkeys(shapes, step))
 
 
 def test_a_calibrated_cost_is_the_seconds_of_a_step(by_steps):

@@ -97,7 +97,7 @@ def _every_second(chunks: list[np.ndarray]) -> list[np.ndarray]:
 
 
 LONG_ENOUGH = 1.0
-"""If a single step takes longer than this many seconds, it is enough."""
+"""If the steps of two passes take longer than this many seconds, they are enough."""
 
 PASSES = 3
 """So many times the costs of all shapes are measured in turn."""
@@ -115,13 +115,13 @@ def calibrate_cost(
 
     A cost is the median over chunks of about 20 ms. All programs are compiled first, on all cores, and then measured
     one by one, in three passes over all shapes, so that a machine that is slow for some seconds is not slow for one
-    shape alone. Where steps take longer than a second, one pass is enough. The cost does not depend on traced numbers;
-    a tiny step size keeps the chain finite.
+    shape alone. Where the steps of two passes take longer than a second, these are enough, and of two numbers the
+    smaller counts. The cost does not depend on traced numbers; a tiny step size keeps the chain finite.
 
     Args:
         shapes: tuples (sampler, batch_size, n_leapfrog), such as ``("sgld-cv", 500, None)``: n_leapfrog is None for a
             sampler without leapfrogs, and pairs (name, number) of further static axes follow it. Each is measured once.
-        seconds: the time of each measurement.
+        seconds: the time of each shape, over all passes.
         preconditioner: the coordinates of the chains, as for `sgtune.sample`. Steps in those of a full factor cost
             more, the more the larger D is. `sgtune.tune` measures in its own, and its result keeps the table, ``cost``.
         report: called with one line per shape.
@@ -149,7 +149,7 @@ def calibrate_cost(
             began = perf_counter()
             ensemble.advance_chunk(1)
             last = perf_counter() - began
-        elif spent[shape] >= max(seconds, LONG_ENOUGH):
+        elif i > 1 and spent[shape] >= max(seconds, LONG_ENOUGH):
             continue
         else:
             last = per_step[shape][-1]
@@ -162,7 +162,7 @@ def calibrate_cost(
             per_step[shape].append(last)
             spent[shape] += elapsed
             is_over = spent[shape] >= seconds * (i + 1) / PASSES
-    table = {shape: sorted(own)[len(own) // 2] for shape, own in per_step.items()}
+    table = {shape: sorted(own)[(len(own) - 1) // 2] for shape, own in per_step.items()}
     for (sampler, *static), cost in table.items():
         report(f"{sampler}, {named(numbers_of(tuple(static), STATIC))}: {cost:.3g} s a step")
     return CostTable(table)

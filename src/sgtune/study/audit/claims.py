@@ -2,7 +2,8 @@
 
 An interval is one of 95% by Student's t over tuning runs, of which each counts once: by the mean over the runs of its
 choice. Of a tuner without randomness its runs count. Fewer than three tuning runs say nothing. A count of samplers has
-an interval, too: from those that are decided for the claim to all that are not decided against it. KSDs are compared by
+an interval, too: from those that are decided for the claim to all that are not decided against it. Estimates of the
+KSD have the range over models. KSDs are compared by
 their unbiased squares, as `sgtune.study.report.means.mark_best` does: logarithms of these would favour the noisier
 ones. And the table of what each defect changes.
 """
@@ -252,7 +253,7 @@ def ratio_of_ksd(results: Results) -> Interval:
             ends = [stats.t.ppf(1 - 0.025 / comparisons, len(one) - 1) for one in own]
             least, most = more - max(ends) * error, max(less, 0.0) + max(ends) * noise
             low = 0.0 if least <= most else np.log(least / most) / 2 if most else np.inf
-            return Interval(low, np.log(more / less) / 2 if less > 0 else np.inf, np.inf, runs)
+            return _if_enough(Interval(low, np.log(more / less) / 2 if less > 0 else np.inf, np.inf, runs))
         parts = [((stats.sem(one) / one.mean() / 2) ** 2, len(one) - 1) for one in own]
         return _if_enough(_size(_around(np.log(more / less) / 2, parts, runs, comparisons)))
 
@@ -435,6 +436,8 @@ def claims(records: Records) -> list[Cell]:
         if not (results := judged.results(records)):
             continue
         ours = judged.find(*results)
+        if ours.of and ours.of < judged.threshold:  # a count in a run of too few samplers
+            continue
         verdict, theirs = verdict_on(ours, judged), None
         # All its tuners must have been audited: of others the results are sound.
         if judged.model == MODEL and with_defects and {*judged.needs} <= {*AUDITED}:
