@@ -15,7 +15,7 @@ from sgtune.study.config.validate import validate_config
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json_schema()
-_NAMES = ("medium", "paper", "judges", "small_pmf", "horizons", "evidence", "posteriors")
+_NAMES = ("paper", "judges", "small_pmf", "horizons", "evidence", "posteriors")
 OVERLAYS = {"quick": None, **{name: f"config/{name}.yaml" for name in _NAMES}, "tiny": "tests/tiny.yaml"}
 
 

@@ -25,7 +25,7 @@ from sgtune.study.pipeline.plan import shapes_of
 
 pytestmark = pytest.mark.optimised
 
-RUNS = ("medium", "paper", "small_pmf", "small_pmf_2", "posteriors")
+RUNS = ("paper", "small_pmf", "small_pmf_2", "posteriors")
 """Runs whose configurations the commands name; here they differ from the tiny study only in their names."""
 
 LONG = (*(f"{run}.yaml" for run in RUNS), "my_model.yaml", "publish", "--forcerun", "compare")

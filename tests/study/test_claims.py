@@ -70,7 +70,6 @@ def test_on_the_logistic_regression_ours_are_near_the_oracle_and_the_papers_are_
     ksd, grid = two.loc["mamba-ksd"], two.loc["grid-ksd"]
     assert round(ksd["value"]) == round(grid["value"]) == 3
     assert round(ten.loc["mamba-ksd", "value"]) == 2
-    assert "about three times the oracle's error (twice in [ten" in (ROOT / "README.md").read_text("utf-8")
     assert not differ(ksd, grid)
 
 
@@ -143,7 +142,6 @@ def test_on_movielens_mamba_is_no_better_than_the_papers_ksd_and_the_heuristic_a
     readme, page = ((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/studies/tuning.md"))
     assert f"{ours['value']:.2f} times the oracle's error" in readme
     assert f"{ours['value']:.2f} times the oracle's error" in page
-    assert f"on MovieLens {ksd['value']:.2f} times" in readme
     assert not differ(ours, ksd)
     assert abs(found.loc["heuristic", "value"] - 1) <= 2 * found.loc["heuristic", "se"]
     assert is_larger(ksd, found.loc["heuristic"])
@@ -176,26 +174,133 @@ def test_on_the_small_factorisation_mamba_chooses_the_oracles_arms_and_the_other
     assert (others["value"] - 2 * others["se"].fillna(0) > 1).all()
 
 
-def test_on_the_network_the_papers_ksd_is_as_good_as_the_mode_and_mamba_on_average_no_better():
-    found = cells_of("tuning", "regret", "log_loss_over_oracle")
-    for sampler in found.loc["mamba-ksd"].index:
-        assert not differ(found.loc["mamba-ksd", sampler], found.loc["frozen", sampler])
-    means = headline("tuning", "bnn")
-    assert not differ(means.loc["mamba-ksd"], means.loc["mamba"])
-    samplers = found.loc["mamba"].index
-    better = {one for one in samplers if is_larger(found.loc["frozen", one], found.loc["mamba", one])}
-    worse = {one for one in samplers if is_larger(found.loc["mamba", one], found.loc["frozen", one])}
-    assert better == {"sghmc", "sghmc-cv", "sgnht", "sgnht-cv"}
-    assert worse == {"sgld"}
-    # After 5 s the same arms are better than the mode and step size 1/N on average; each sampler's mean is ahead of it.
-    after_five, modes = (cells_of("tuning", table, "log_loss") for table in ("further_metrics", "modes"))
-    after_five = after_five[after_five["model"] == "bnn"]
-    mode = pd.Series({"value": modes[modes["model"] == "bnn"]["value"].item(), "se": 0.0})
-    ours = after_five.loc["mamba"]
-    assert set(ours[ours["value"] < mode["value"]].index) == set(samplers)
-    average, of_heuristic = (mean_over_samplers(after_five, tuner) for tuner in ("mamba", "heuristic"))
-    assert is_larger(mode, average)
-    assert is_larger(of_heuristic, average)
+SAMPLERS = ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
+OF_PAPER = ["mamba-ksd", "grid", "heuristic"]
+
+
+def test_on_the_network_the_papers_ksd_predicts_little_better_than_the_mode_and_mamba_best():
+    found = cells_of("paper", "further_metrics", "log_loss")
+    found = found[found["model"] == "bnn"]
+    modes = published("paper", "modes", "model", "metric")
+    mode = modes.loc[("bnn", "log_loss"), "value"].item()
+    ours, ksd = found.loc["mamba"], found.loc["mamba-ksd"]
+    assert sorted(ours.index) == sorted(ksd.index) == sorted(SAMPLERS)
+    assert all(
+        (found.loc[tuner].loc[SAMPLERS, "value"] > ours.loc[SAMPLERS, "value"]).all() for tuner in OF_PAPER
+    )
+    clear = {
+        sampler
+        for sampler in SAMPLERS
+        if all(is_larger(found.loc[tuner, sampler], ours.loc[sampler]) for tuner in OF_PAPER)
+    }
+    assert clear == {"sgld", "sgld-cv", "sghmc", "sghmc-cv"}
+    of_smaller = [found.loc[(tuner, "sgnht"), "value"] for tuner in ("mamba-ksd-smaller", "grid-smaller")]
+    assert min(of_smaller) > ours.loc["sgnht", "value"]
+    page, of_tuning, readme = (
+        " ".join((ROOT / name).read_text("utf-8").split())
+        for name in ("docs/studies/paper.md", "docs/studies/tuning.md", "README.md")
+    )
+    assert "{:.3f} to {:.3f}, and that of the mode {:.3f}".format(*_extremes(ksd["value"]), mode) in page
+    mean = found["value"].groupby("tuner").mean()
+    for page, words in (
+        (
+            of_tuning,
+            f"a log-loss of {mean['mamba-ksd']:.3f} against {mode:.3f}. `mamba` has {mean['mamba']:.3f}, "
+            f"step size 1/N {mean['heuristic']:.3f} and grid search {mean['grid']:.3f}",
+        ),
+        (
+            readme,
+            f"log-loss is {mean['mamba']:.3f}; that of step size 1/N is {mean['heuristic']:.3f}, of the paper's KSD "
+            f"{mean['mamba-ksd']:.3f}, of the mode {mode:.3f}",
+        ),
+    ):
+        assert words in page
+
+
+def test_on_the_network_the_papers_arms_are_found_again_and_its_eces_of_sghmc_are_not():
+    theirs = pd.read_csv(ROOT / "workflow/resources/published.csv")
+    theirs = (
+        theirs[theirs["model"] == "bnn"]
+        .set_index(["table", "tuner", "metric", "sampler"])["value"]
+        .sort_index()
+    )
+    ours = cells_of("paper", "table9", "log10_step_size").loc["mamba-ksd", "value"]
+    steps = theirs["table9", "mamba-ksd", "log10_step_size"]
+    assert len(steps) == 5
+    assert set((steps - ours[steps.index]).round(6)) == {0, 0.5}
+    assert sorted({*ours.index} - {*steps.index}) == ["sgnht"]
+    assert ours["sgnht"] == -7.5
+    # The median of three is the lowest: one race of one sampler chose other batches.
+    batches = cells_of("paper", "table9", "batch_percent").loc["mamba-ksd"]
+    assert (batches[["value", "lowest"]] == 1).all(axis=None)
+    assert (batches["replicates"] == 3).all()
+    assert list(batches.index[batches["highest"] > 1]) == ["sgnht"]
+    of_published = cells_of("paper", "further_metrics", "ece_as_published_percent")["value"]
+    eces = cells_of("paper", "table10", "ece_percent")["value"]
+    for found, n_near in ((of_published, 6), (eces, 4)):
+        least = found.loc[["mamba-ksd", "grid", "heuristic"]].groupby("sampler").min()
+        assert (found["mamba-ksd"] <= least + 0.5).sum() == n_near
+    large = theirs.loc["table3", ["grid", "heuristic"], "ece_percent", ["sghmc", "sghmc-cv"]]
+    own = of_published.loc[["grid", "heuristic"], ["sghmc", "sghmc-cv"]]
+    page = " ".join((ROOT / "docs/studies/paper.md").read_text("utf-8").split())
+    assert "The paper prints ECEs of {:.0f}% to {:.0f}% for SGHMC".format(*_extremes(large)) in page
+    assert "in the same measure ours are {:.1f}% to {:.1f}%".format(*_extremes(own)) in page
+
+
+def test_what_is_said_of_the_papers_claims_is_in_their_table():
+    found = published("audit", "claims", "metric", "detail")
+    ours = found.xs("ours", level="detail")
+    value = ours["value"]
+    page = " ".join((ROOT / "docs/studies/audit.md").read_text("utf-8").split())
+    for words in (
+        f"takes {value['grid_ksd_time']:.1f} times as long as MAMBA-KSD, in the middle",
+        f"{value['time_logistic']:.0f} times as long as MAMBA-KSD, where the paper says about 3",
+        f"on MovieLens {value['time_pmf']:.1f} times, where the paper says 2",
+        f"timed once, it takes {value['time_bnn']:.1f} times as long",
+    ):
+        assert words in page
+    for name in ("stochastic", "thinned"):
+        assert "{:.1f} to {:.1f}".format(*ours.loc[name, ["lowest", "highest"]]) in page
+    batches = cells_of("paper", "table5", "batch_percent").loc["mamba-ksd", "value"]
+    assert sorted(batches) == [0.1, 0.1, 1, 1, 100, 100]
+    assert sorted(batches.index[batches == 100]) == ["sghmc", "sgnht"]
+    counts = {"ksd_logistic": 6, "heuristic_logistic": 0, "ksd_pmf": 3, "ece_bnn": 4, "batches_bnn": 17 / 3}
+    assert value[list(counts)].to_dict() == pytest.approx(counts)
+    assert ours.loc["ksd_pmf", ["lowest", "highest"]].tolist() == [1, 5]
+    verdicts = found.xs("verdict", level="detail")["shown"]
+    assert verdicts[["ours_logistic", "ours_pmf", "heuristic_logistic"]].tolist() == [
+        "holds",
+        "fails",
+        "fails",
+    ]
+    assert verdicts["ksd_logistic"].startswith("cannot tell")
+
+
+def test_what_is_said_of_the_defects_is_in_their_table():
+    found = published("audit", "defects", "tuner", "metric", "detail", "sampler")["value"]
+    theirs = pd.read_csv(ROOT / "workflow/resources/published.csv").query("model == 'logistic'")
+    theirs = theirs.set_index(["table", "tuner", "metric", "sampler"])["value"].sort_index()
+    page = " ".join((ROOT / "docs/studies/audit.md").read_text("utf-8").split())
+    ksd, xi = (found.loc["heuristic", metric] for metric in ("ksd", "relative_sd_error_x100"))
+    of_paper = [
+        theirs["table1", "heuristic", metric, "sghmc"] for metric in ("ksd", "relative_sd_error_x100")
+    ]
+    said = "its KSD is {:,.0f} and its ξ {:.0f}, where the paper prints {:,.0f} and {:.0f}. With the leapfrog they are"
+    said = said.format(
+        round(ksd["explicit", "sghmc"], -2), xi["explicit", "sghmc"] / 100, of_paper[0], of_paper[1] / 100
+    )
+    assert f"{said} {ksd['none', 'sghmc']:.0f} and {xi['none', 'sghmc'] / 100:.2f}" in page
+    steps = found.loc["mamba-fssd", "log10_step_size"]
+    four = ["sgld", "sgld-cv", "sghmc", "sghmc-cv"]
+    assert set(steps["none"][four]) == {-1}
+    assert _extremes(steps["u_statistic"]) == (-5.5, -4)
+    printed = theirs["table5", "mamba-fssd", "log10_step_size"]
+    assert ((steps["as_published"] - printed[steps["as_published"].index]).abs() <= 0.5).all()
+    assert len(steps["as_published"]) == 6
+    highest = published("audit", "defects", "tuner", "metric", "detail", "sampler")["highest"]
+    assert (highest.loc["mamba-fssd", "log10_step_size", "as_published"] == -1).any()
+    steps = found.loc["mamba-ksd", "log10_step_size"]
+    assert ((steps["restarts"] - steps["none"]).abs() <= 0.5).all()
 
 
 def test_in_longer_races_on_the_network_mamba_is_best_for_sghmc_and_worse_than_the_mode_for_sgld_cv():
@@ -215,10 +320,13 @@ def test_races_of_ten_seconds_take_no_longer_than_claimed():
         assert (ours.loc[model, "value"] < limit).all()
     # Races of this length in the paper's run.
     of_paper = cells_of("paper", "tuning_time", "warm_per_budget").loc["mamba"]
-    of_paper = of_paper[of_paper["model"] == "pmf"]["value"]
-    assert list(of_paper.index[of_paper >= 0.8]) == ["sgld-cv"]
+    of_pmf, of_bnn = (of_paper[of_paper["model"] == model]["value"] for model in ("pmf", "bnn"))
+    assert list(of_pmf.index[of_pmf >= 0.8]) == ["sgld-cv"]
+    assert sorted(of_bnn.index[of_bnn >= 1.5]) == ["sghmc", "sghmc-cv"]
     page = " ".join((ROOT / "docs/studies/tuning.md").read_text("utf-8").split())
-    assert f"SGLD-CV ({of_paper['sgld-cv']:.2f}) and met by the other five" in page
+    assert f"SGLD-CV ({of_pmf['sgld-cv']:.2f}) and met by the other five" in page
+    said = "missed by SGHMC ({:.2f}) and SGHMC-CV ({:.2f}) and met by the other four"
+    assert said.format(*of_bnn[["sghmc", "sghmc-cv"]]) in page
 
 
 def test_in_xi_mamba_is_no_better_than_the_papers_ksd_and_worse_than_the_scaled_one():
@@ -331,21 +439,32 @@ def test_what_is_said_of_data_in_a_file_is_measured():
 def test_sizes_of_differences_from_the_papers_are_those_of_the_published_runs():
     clocks = published("paper", "clocks")
     ratios = clocks[clocks["detail"] == "wall_over_calibrated"].dropna(subset=["value"])
-    steps = _extremes(ratios[ratios["metric"] == "n_samples"]["value"])
+    steps = ratios[ratios["metric"] == "n_samples"].set_index("model")["value"]
     errors = _extremes(ratios[ratios["metric"] != "n_samples"]["value"])
     parts = published("paper", "tuning_parts")
     overruns = parts[(parts["tuner"] == "mamba") & (parts["metric"] == "overrun_percent")]
-    is_concerned = overruns["sampler"].str.startswith("sghmc") & (overruns["model"] == "logistic")
-    assert (overruns[~is_concerned]["value"] == 0).all()
-    overrun = _extremes(overruns[is_concerned]["value"])
+    is_sghmc = overruns["sampler"].str.startswith("sghmc")
+    by_model = {model: overruns["model"] == model for model in ("logistic", "bnn")}
+    concerned = [by_model["logistic"] & is_sghmc, by_model["bnn"] & is_sghmc, by_model["bnn"] & ~is_sghmc]
+    assert (overruns[~(by_model["bnn"] | concerned[0])]["value"] == 0).all()
+    overrun = [end for which in concerned for end in _extremes(overruns[which]["value"])]
     rmse = _extremes(as_published("paper", "table8", "rmse", ""))
-    ece, mce = (_extremes(as_published("tuning", "table10", metric, "_percent")) for metric in ("ece", "mce"))
+    ece, mce = (_extremes(as_published("paper", "table10", metric, "_percent")) for metric in ("ece", "mce"))
+    costs = published("paper", "cost", "model", "detail", "sampler")["value"].loc["pmf", "n = 80,000"]
+    assert 4 < costs["sgld"] / costs["sgld-cv"] < 4.1
+    chosen = cells_of("paper", "table7", "batch_percent").query("sampler == 'sgld'")
+    assert (chosen[["value", "highest"]] < 100).all(axis=None)
     page = " ".join((ROOT / "docs/differences.md").read_text("utf-8").split())
     for words in (
-        "made {:.2f} to {:.2f} times the steps".format(*steps),
+        "made {:.2f} to {:.2f} times the steps on the logistic regression".format(
+            *_extremes(steps[["logistic", "pmf"]])
+        ),
+        f"and {steps['bnn']:.2f} times on the network",
         "their errors were {:.3f} to {:.3f} times the others".format(*errors),
-        "added {:.0f}% and {:.0f}% of the budget, in chain time".format(*overrun),
-        "RMSE is {:.2f} to {:.2f} times ours in the published run".format(*rmse),
+        "{:.0f}% and {:.0f}% of the budget to the races of `mamba` for SGHMC".format(*overrun[:2]),
+        "{:.0f}% and {:.0f}% on the network, {:.0f}% to {:.0f}% to those of".format(*overrun[2:]),
+        f"MovieLens has {costs['sgld']:.1f} ms, where SGLD-CV has {costs['sgld-cv']:.1f}.",
+        "RMSE is {:.2f} to {:.2f} times ours".format(*rmse),
         "ECE {:.1f} to {:.1f} and its MCE {:.1f} to {:.1f} times ours".format(*ece, *mce),
     ):
         assert words in page
@@ -371,12 +490,13 @@ def test_what_tuning_costs_is_as_the_pages_say():
         in page
     )
     assert "{:.1f} to {:.1f} times on MovieLens".format(*of_budget("paper", "pmf")) in page
-    assert "takes {:.1f} to {:.1f} times its budget".format(*of_budget("tuning", "bnn")) in page
+    assert "a race takes {:.1f} to {:.1f} times its budget".format(*of_budget("paper", "bnn")) in page
     over = published("paper", "tuning_time", "metric", "model", "tuner", "sampler").loc["warm_ratio", "value"]
     page = " ".join((ROOT / "docs/studies/tuning.md").read_text("utf-8").split())
     for words, model, pattern in (
         ("{:.0f} and {:.0f} times as long for SGHMC", "logistic", "grid"),
         ("{:.1f} and {:.1f} times on the factorisation", "pmf", "grid"),
+        ("{:.1f} and {:.1f} times on the network, where it was timed once", "bnn", "grid"),
     ):
         assert words.format(*(over[model, pattern, name] for name in ("sghmc", "sghmc-cv"))) in page
     by_ksd = over.loc["logistic", "grid-ksd"]

@@ -1,4 +1,4 @@
-"""Copy a finished study's artifacts to the tracked folder; README shows the main ones of two runs."""
+"""Copy a finished study's artifacts to the tracked folder; README shows the main ones."""
 
 from sgtune.study.pipeline.job import job
 
@@ -20,4 +20,4 @@ with job(snakemake):
     publish(Path(snakemake.input[0]), destination, STUDIES[snakemake.params.study], read_captions(root))
     main = published_folder(root, MAIN_RUN).resolve()
     if folder in IN_README and main.is_dir():
-        show_results(root.resolve() / "README.md", main)
+        show_results(root.resolve() / "README.md", main, STUDIES["audit"])

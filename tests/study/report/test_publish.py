@@ -103,6 +103,16 @@ def test_tables_of_two_commits_are_not_published_together(tmp_path):
     assert not published_folder(tmp_path).exists()
 
 
+def test_a_study_that_adds_to_a_finished_run_is_of_two_clean_commits_and_names_both(tmp_path):
+    adding, folder = MAMBA._replace(n_commits=2), published_folder(tmp_path)
+    commits = ["a" * 40, "b" * 40, "c" * 40]
+    for wrong in (commits, ["a" * 40, f"{'b' * 40}-dirty"]):
+        with pytest.raises(DataError, match="from at most 2 clean commits"):
+            publish(run_of(tmp_path / "run", commit=wrong), folder, adding, CAPTIONS)
+    publish(run_of(tmp_path / "run", commit=commits[:2]), folder, adding, CAPTIONS)
+    assert origin_of(folder).endswith(f", commits {'a' * 10}, {'b' * 10}.")
+
+
 def test_a_file_that_is_not_the_manifests_and_a_run_without_a_table_are_not_published(tmp_path):
     manifest = run_of(tmp_path / "run")
     (tmp_path / "run/tables/headline.csv").write_text("another")
@@ -202,8 +212,13 @@ def test_readme_shows_the_published_run_and_nothing_else(tmp_path):
     for name in IN_README:
         shutil.copytree(published_folder(ROOT, name), published_folder(tmp_path, name))
     readme = Path(shutil.copy(ROOT / "README.md", tmp_path / "README.md"))
-    show_results(readme, published_folder(tmp_path))
+    show_results(readme, published_folder(tmp_path), STUDIES["audit"])
     assert readme.read_text(encoding="utf-8") == (ROOT / "README.md").read_text("utf-8")
+    # An audit of another run says nothing of this one.
+    manifest = published_folder(tmp_path, "audit") / "manifest.json"
+    write_json(manifest, read_json(manifest) | {"run": "quick"})
+    show_results(readme, published_folder(tmp_path), STUDIES["audit"])
+    assert "| holds" not in readme.read_text(encoding="utf-8")
 
 
 def lay_out_published(folder, captions):

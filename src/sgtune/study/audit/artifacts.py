@@ -44,6 +44,7 @@ TUNERS = (*RACES, "grid", "heuristic")
 
 STUDY = Study(
     label="Audit of the published code",
+    n_commits=2,
     tables={
         "claims": Artifact(
             maker="claims:claims",

@@ -17,14 +17,20 @@ from sgtune.support.files import atomic_write, file_sha256, read_json, write_jso
 MAIN_RUN = "paper"
 """The folder of the main run."""
 
-NETWORK_RUN = "tuning"
-"""The run that has the network, until it is in the main run."""
-
 SMALL_FACTORISATION = "small_pmf_2"
 """The run with a factorisation whose NUTS converges: README's table has its regret beside the main run's."""
 
-IN_README = (MAIN_RUN, NETWORK_RUN, SMALL_FACTORISATION)
-"""The published runs of which README's table has numbers."""
+IN_REGRET = (MAIN_RUN, SMALL_FACTORISATION)
+"""The published runs of which README's table of regret has numbers."""
+
+CLAIMS_OF = "audit"
+"""The folder of the audit of the main run, which judges the paper's claims."""
+
+IN_README = (*IN_REGRET, CLAIMS_OF)
+"""The published runs of which README has numbers."""
+
+CLAIMS = ("ksd_logistic", "ksd_pmf", "ece_bnn", "time_logistic", "ours_logistic", "ours_pmf")
+"""README's claims."""
 
 REGRET = Artifact((), "", rows=("tuner",), columns=("model",))
 """README's table."""
@@ -32,11 +38,11 @@ REGRET = Artifact((), "", rows=("tuner",), columns=("model",))
 LEFT_OUT = ("mamba-psd", "mamba-ksd-scaled", "random", "frozen")
 """Tuners that README's table leaves to the runs' own."""
 
-MARKS = (
-    "<!-- results: written by the rule `publish`, from the artifacts -->",
-    "<!-- end of results -->",
-)
-"""The two lines of README between which they stand."""
+MARKS = {
+    part: (f"<!-- {part}: written by the rule `publish`, from the artifacts -->", f"<!-- end of {part} -->")
+    for part in ("claims", "results")
+}
+"""The two lines of README between which each part stands."""
 
 INDEX = "README.md"
 
@@ -160,10 +166,14 @@ def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[s
             sources[path.stem] = read_json(path)["sources"]
             own = sources[path.stem]["commit"]
             commits |= set(own)
-            if not own or len(commits) > 1 or own[0].endswith("-dirty"):
+            is_dirty = any(commit.endswith("-dirty") for commit in own)
+            if not own or len(commits) > study.n_commits or is_dirty:
+                allowed = (
+                    "one clean commit" if study.n_commits == 1 else f"at most {study.n_commits} clean commits"
+                )
                 raise DataError(
                     f"{path}: made by {', '.join(sorted(commits)) or 'no commit'}; "
-                    "make the run again, all of it from one clean commit"
+                    f"make the run again, all of it from {allowed}"
                 )
     if not sources:
         raise DataError(
@@ -210,14 +220,14 @@ def table_of(folder: Path, name: str, study: Study, captions: Mapping[str, Capti
 
 
 def origin_of(folder: Path) -> str:
-    """The run that is published in ``folder``: its machine, and the last day and the commit of its results (tables and
-    figures may be drawn later)."""
+    """The run that is published in ``folder``: its machine, and the last day and the commits of its results (tables
+    and figures may be drawn later)."""
     manifest = read_json(folder / "manifest.json")
     origin, sources = manifest["provenance"], manifest["sources"].values()
-    [commit, *_] = [commit for own in sources for commit in own["commit"]]
+    commits = sorted({commit[:10] for own in sources for commit in own["commit"]})
     last = max(moment for own in sources for moment in own["created"])
     machine = f"{origin['cores']} cores of {origin['cpu']}"
-    return f"Run `{manifest['run']}`, {machine}, {last[:10]}, commit {commit[:10]}."
+    return f"Run `{manifest['run']}`, {machine}, {last[:10]}, commit{'s'[: len(commits) > 1]} {', '.join(commits)}."
 
 
 def write_index(published: Path) -> None:
@@ -232,33 +242,49 @@ def write_index(published: Path) -> None:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def show_results(readme: Path, published: Path) -> None:
-    """Put the main results of the main study, ``published``, between the two comments in ``readme``."""
-    text = readme.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not (begin and end):
-        raise DataError(f"{readme}: needs the lines {MARKS[0]!r} and {MARKS[1]!r} around its results")
+def show_results(readme: Path, published: Path, audit: Study) -> None:
+    """Put the claims, which the study ``audit`` judges, and the main results of the main study, ``published``, between
+    their comments in ``readme``."""
     where = published.parent.relative_to(readme.parent).as_posix()
-    parts = [
-        markdown_tables(_regret(published), REGRET, {"pmf": "MovieLens", "small_pmf": "Small PMF"}),
-        f"![Regret of the tuners, by sampler]({where}/{MAIN_RUN}/figures/regret_dots.svg)",
-    ]
     origins = [
         f"{origin_of(published.with_name(name))} [All of it]({where}/{name}/{INDEX})."
         for name in IN_README
         if published.with_name(name).is_dir()
     ]
-    parts.append("\n".join(origins))
+    results = [
+        markdown_tables(_regret(published), REGRET, {"pmf": "MovieLens", "small_pmf": "Small PMF"}),
+        f"![Regret of the tuners, by sampler]({where}/{MAIN_RUN}/figures/regret_dots.svg)",
+        " ".join(origins),
+    ]
+    text = readme.read_text(encoding="utf-8")
+    for part, content in {"claims": _claims(published, audit), "results": results}.items():
+        before, begin, rest = text.partition(MARKS[part][0])
+        _, end, after = rest.partition(MARKS[part][1])
+        if not (begin and end):
+            raise DataError(
+                f"{readme}: needs the lines {MARKS[part][0]!r} and {MARKS[part][1]!r} around its {part}"
+            )
+        text = "\n\n".join([before + begin, *content, end + after])
     with atomic_write(readme) as temporary:
-        temporary.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _claims(published: Path, audit: Study) -> list[str]:
+    """The table of `CLAIMS`, if the audit of the same run is published."""
+    folder = published.with_name(CLAIMS_OF)
+    runs = {read_json(each / "manifest.json")["run"] for each in (folder, published) if each.is_dir()}
+    if not folder.is_dir() or len(runs) > 1:
+        return []
+    frame = read_frame(folder / "tables/claims.csv")
+    frame = frame[frame["metric"].isin(CLAIMS)].reset_index(drop=True)
+    return [markdown_tables(frame, audit.tables["claims"], audit.names)]
 
 
 def _regret(published: Path) -> pd.DataFrame:
     """Regret over the oracle's by the main loss of each model, of the runs `IN_README`. Models and tuners without any
     number are left out, and so are tuners of one sampler and `LEFT_OUT`."""
     small = {SMALL_FACTORISATION: {"model": {"pmf": "small_pmf"}}}
-    tables = {name: published.with_name(name) / "tables/headline.csv" for name in IN_README}
+    tables = {name: published.with_name(name) / "tables/headline.csv" for name in IN_REGRET}
     frames = [
         read_frame(path).replace(small.get(name, {})) for name, path in tables.items() if path.is_file()
     ]
