@@ -247,7 +247,8 @@ def show_results(readme: Path, published: Path, audit: Study) -> None:
     their comments in ``readme``."""
     where = published.parent.relative_to(readme.parent).as_posix()
     origins = [
-        f"{origin_of(published.with_name(name))} [All of it]({where}/{name}/{INDEX})."
+        f"{'Claims: ' if name == CLAIMS_OF else ''}{origin_of(published.with_name(name))} "
+        f"[All of it]({where}/{name}/{INDEX})."
         for name in IN_README
         if published.with_name(name).is_dir()
     ]
