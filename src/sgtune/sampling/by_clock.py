@@ -153,15 +153,15 @@ def calibrate_cost(
             continue
         else:
             last = per_step[shape][-1]
-        is_over = False
-        while not is_over:
+        while True:
             began = perf_counter()
             done = len(ensemble.advance_chunk(max(1, int(0.02 / max(last, 1e-6)))))
             elapsed = perf_counter() - began
             last = elapsed / done
             per_step[shape].append(last)
             spent[shape] += elapsed
-            is_over = spent[shape] >= seconds * (i + 1) / PASSES
+            if spent[shape] >= seconds * (i + 1) / PASSES:
+                break
     table = {shape: sorted(own)[(len(own) - 1) // 2] for shape, own in per_step.items()}
     for (sampler, *static), cost in table.items():
         report(f"{sampler}, {named(numbers_of(tuple(static), STATIC))}: {cost:.3g} s a step")

@@ -3,9 +3,8 @@
 An interval is one of 95% by Student's t over tuning runs, of which each counts once: by the mean over the runs of its
 choice. Of a tuner without randomness its runs count. Fewer than three tuning runs say nothing. A count of samplers has
 an interval, too: from those that are decided for the claim to all that are not decided against it. Estimates of the
-KSD have the range over models. KSDs are compared by
-their unbiased squares, as `sgtune.study.report.means.mark_best` does: logarithms of these would favour the noisier
-ones. And the table of what each defect changes.
+KSD have the range over models. KSDs are compared by their unbiased squares, as `sgtune.study.report.means.mark_best`
+does: logarithms of these would favour the noisier ones. And the table of what each defect changes.
 """
 
 from collections.abc import Callable, Iterable, Sequence

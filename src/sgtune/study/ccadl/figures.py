@@ -163,9 +163,8 @@ def ellipse_of(
     """The points where a Gaussian's density has the value that bounds 95% of its mass."""
     angles = np.linspace(0, 2 * np.pi, n_points)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    variances, axes = np.linalg.eigh(
-        covariance
-    )  # a Cholesky factor has only a chain that moves in all directions
+    # Not by a Cholesky factor, which a chain that does not move in all directions lacks.
+    variances, axes = np.linalg.eigh(covariance)
     return mean + circle * np.sqrt(COVERED * np.maximum(variances, 0)) @ axes.T
 
 
