@@ -1,7 +1,7 @@
 """What README and the documentation say in words of AdamMCMC is what its published tables and figures show."""
 
 import re
-from math import hypot, sqrt
+from math import hypot, isnan, sqrt
 from types import SimpleNamespace
 
 import pytest
@@ -23,8 +23,11 @@ def pairs() -> list[SimpleNamespace]:
     for model, ratio, *_ in keys:
         without, along = (cells[model, ratio, noise, "0.7", "acceptance_rate"] for noise in "01")
         squares = [cells.get((model, ratio, noise, "0.7", "second_moment")) for noise in "01"]
-        gain, n = along["value"] - without["value"], without["replicates"]
-        se = hypot(without["se"], along["se"])
+        n, value, se = without["replicates"], without["value"], without["se"]
+        # Where no acceptance is expected, the upper end of its rate counts.
+        if isnan(value):
+            value, se = without["upper"], 0.0
+        gain, se = along["value"] - value, hypot(se, along["se"])
         pairs.append(
             SimpleNamespace(
                 target=(model, ratio),
@@ -89,13 +92,24 @@ def test_as_printed_the_algorithm_does_not_keep_its_target_and_the_exact_variant
     assert excludes_1("exact") == [False] * 15
 
 
-def test_the_bias_vanishes_with_gamma_and_changes_its_sign_without_noise_along_the_update(bias):
+def test_the_bias_vanishes_with_gamma_grows_with_dimensions_and_is_not_monotone(bias):
     for variant in ("isotropic", "prolate"):
         cells = bias["second_moment"][variant]
         for model in {model for model, _ in cells}:
-            own = [cell["value"] for (of, _), cell in cells.items() if of == model]
-            assert abs(own[0] - 1) < 0.08 < 0.2 < max(abs(value - 1) for value in own)
-            assert (min(own) < 1 < max(own)) == (variant == "isotropic")
+            own = [cell for (of, _), cell in cells.items() if of == model]
+            assert abs(own[0]["value"] - 1) < 0.08 < 0.2 < max(abs(cell["value"] - 1) for cell in own)
+            signs = {
+                cell["value"] > 1
+                for cell in own
+                if is_beyond(cell["value"] - 1, cell["se"], cell["replicates"])
+            }
+            assert signs == ({False, True} if variant == "isotropic" else {False})
+        fewest, most = (cells[f"gaussian-{dimension}", 0.01] for dimension in (2, 50))
+        assert most["value"] < fewest["value"]
+        assert differs(most, fewest, most["replicates"])
+    nearer, farther = (bias["second_moment"]["prolate"]["gaussian-50", ratio] for ratio in (0.1, 0.03))
+    assert farther["value"] < nearer["value"] < 1
+    assert differs(nearer, farther, nearer["replicates"])
 
 
 def test_gradients_of_minibatches_mostly_make_the_bias_smaller_and_a_test_on_them_adds_one(bias):
@@ -130,7 +144,7 @@ def test_no_difference_between_the_acceptance_rate_and_the_default_tuner_is_clea
         for metric in ("xi_white_x100_regret", "relative_sd_error_x100_regret"):
             own = found.loc[sampler].xs(metric, level="metric")
             assert not differs(own.loc["acceptance"].fillna(0), own.loc["mamba"], 3)
-        assert found.loc[(sampler, "mamba-ksd", "acceptance_percent"), "value"] == 0
+        assert found.loc[(sampler, "mamba-ksd", "acceptance_percent"), "value"] < 0.15
 
 
 @pytest.mark.parametrize("metric", ["relative_sd_error_x100", "xi_white_x100"])
@@ -140,4 +154,4 @@ def test_samplers_with_a_test_and_sgld_do_not_differ_clearly_after_the_same_seco
     errors, draws = found.loc[metric], found.loc["n_samples", "value"]
     for sampler in ("adam-mcmc", "mala", "hmc"):
         assert not differs(errors.loc["sgld"], errors.loc[sampler], 3)
-    assert draws["sgld"] < draws["adam-mcmc"]
+    assert draws["sgld"] > draws["adam-mcmc"]

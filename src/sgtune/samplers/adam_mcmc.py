@@ -21,7 +21,7 @@ in their acceptance ratio.)
 
 Invariant density of ``adam-mcmc``: pi up to an error that vanishes with gamma / s: m and v depend on theta through g,
 and the test ignores this. The paper's Theorem 1 has a factor for it, which its algorithm sets to one. The error is
-not monotone in gamma / s, has both signs without noise along u, and the acceptance rate does not show it: u points to
+not monotone in gamma / s, grows with D, can have either sign, and the acceptance rate does not show it: u points to
 the mode, and along a ray to the mode the density of the test lacks the ray's r^(D-1), so that draws are too close to
 the mode where this effect is the largest. The study ``adam_mcmc`` measures it against gamma / s for several D. The test
 takes a pass over all data; gradients are minibatch gradients, or have control variates (``adam-mcmc-cv``). At the mode
