@@ -86,5 +86,12 @@ def test_long_chains_of_ccadl_have_better_sds_along_the_posterior_and_hardly_bet
 def test_two_runs_of_each_setting_of_the_discriminative_rbm_rank_no_sampler():
     found = published("ccadl", "drbm_errors")
     errors = found[found["metric"].isin(["error_percent", "log_loss_end"])]
-    assert (errors["replicates"] == 2).all()
+    of_chains = errors[errors["sampler"].isin(["sghmc", "sgnht", "ccadl", "mccadl"])]
+    assert set(of_chains["model"]) == {"connect-4", "letter"}
+    assert (of_chains["replicates"] == 2).all()
     assert not found["best"].any()
+    at_mode = errors[(errors["sampler"] == "map") & (errors["metric"] == "error_percent")]
+    text = (ROOT / "docs/studies/ccadl.md").read_text("utf-8")
+    for data_set in ("connect-4", "letter"):
+        [value] = set(at_mode.loc[at_mode["model"] == data_set, "shown"])
+        assert f"{float(value):.1f}% on {data_set}" in text.replace("\n", " ")
