@@ -75,7 +75,7 @@ class LogisticDraws(Chains):
 class Logistic(Experiment):
     """Logistic regression of nines against sevens of MNIST (its Sect. 4.2, Figure 2); the full covariance."""
 
-    step_sizes: StepSizes = [0.0002, 0.0005, 0.001]
+    step_sizes: StepSizes = [0.0005, 0.001, 0.002, 0.004]
     """Step sizes h; each with every friction."""
     batch_size: integer("rows", 2, 12_214) = 500
     """Batch size."""
