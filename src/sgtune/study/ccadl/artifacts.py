@@ -47,7 +47,10 @@ TABLES: dict[str, Artifact] = {
     "logistic_convergence": Artifact(
         ("logistic_curves", "logistic_draws"),
         f"{LOGISTIC}: passes until predictions are good",
-        **BY_SETTING,
+        rows=("A", "sampler", "metric"),
+        columns=("h",),
+        parts=("h", "A"),
+        stub={"metric": "Number"},
     ),
     "logistic_errors": Artifact(
         ("logistic_draws", "logistic_reference"),
