@@ -13,10 +13,9 @@ STEPS = (0.0005, 0.001, 0.002, 0.004)
 """Of the logistic regression."""
 
 SETTINGS = ["h = 0.001, A = 1", "h = 0.001, A = 10", "h = 0.01, A = 1", "h = 0.01, A = 10"]
-
+"""Of the normal."""
 
 TEXT = " ".join((ROOT / "docs/studies/ccadl.md").read_text("utf-8").split())
-
 
 README = (ROOT / "README.md").read_text("utf-8")
 
@@ -144,8 +143,5 @@ def test_both_runs_of_every_setting_agree_on_the_discriminative_rbm_of_connect_4
     for _, own in errors.loc["letter", "value"].groupby("detail"):
         some = own.droplevel("detail")[["sgnht", "ccadl", "mccadl"]]
         assert some.max() - some.min() < 1
-    costs = found[(found["metric"] == "seconds_per_pass") & (found["model"] == "connect-4")].set_index(
-        "sampler"
-    )
-    costs = costs["value"].dropna()
-    assert [round(costs[name]) for name in ("ccadl", "mccadl")] == [9, 9]
+    costs = found.query("metric == 'seconds_per_pass' and model == 'connect-4'").dropna(subset="value")
+    assert [round(costs.set_index("sampler").loc[name, "value"]) for name in ("ccadl", "mccadl")] == [9, 9]
