@@ -114,7 +114,7 @@ def test_long_chains_of_ccadl_have_better_sds_along_the_posterior_and_no_clearly
     assert f"about {draws[0]:.0f} independent draws at h = 0.0005 and of {draws[-1]:.0f} at 0.004" in TEXT
 
 
-def test_the_reference_is_of_ten_thousand_draws_that_have_converged():
+def test_the_reference_has_converged():
     reference = cells("logistic_errors").loc["nuts"]
     r_hats, sizes = (reference.loc[metric, "value"] for metric in ("block_r_hat_max", "block_ess_min"))
     assert f"R-hat up to {r_hats.max():.3f} and effective sample sizes from {sizes.min():,.0f}" in TEXT
