@@ -24,6 +24,11 @@ def _read(path: str) -> dict:
     return yaml.safe_load((ROOT / path).read_text("utf-8"))
 
 
+def page(path: str) -> str:
+    """The text of a page, each line break a space."""
+    return " ".join((ROOT / path).read_text("utf-8").split())
+
+
 def own_values(run: str) -> dict:
     """What a run's own file says."""
     return deepcopy(_read(OVERLAYS[run])) if OVERLAYS[run] else {}

@@ -43,7 +43,7 @@ STUDY_RESULTS["audit"] = (
     }
     | {
         kind: [path for paths in RESULTS[kind].values() for path in paths]
-        for kind in ("evaluation", "tuning", "regret", "estimates", "reference", "widths")
+        for kind in ("evaluation", "tuning", "regret", "estimates", "reference", "widths", "published")
     }
     # The figure is of the models with a reference.
     | {

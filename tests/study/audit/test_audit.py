@@ -130,7 +130,16 @@ def test_the_table_has_each_defect_beside_the_main_study(run, tmp_path):
     for sampler in (SAMPLER, "sgld"):
         record = found["explicit"] | {"sampler": sampler}
         write_json(tmp_path / f"files/evaluation/logistic/{sampler}.json", record)
-    cells = defects(load_records((tmp_path / "files").rglob("*.json"), ("audits", "evaluation")))
+    (tmp_path / "files/published.csv").write_text(
+        "table,model,sampler,tuner,metric,value\n"
+        "table1,logistic,sghmc,grid,ksd,1310\ntable6,logistic,sghmc,grid,ksd,1310.5\n"
+        "table1,logistic,sgld,grid,ksd,7\ntable2,pmf,sghmc,grid,ksd,8\ntable1,logistic,sghmc,grid,accuracy_percent,9\n"
+    )
+    paths = [path for path in (tmp_path / "files").rglob("*") if path.is_file()]
+    cells = defects(load_records(paths, ("audits", "evaluation", "published")))
+    (of_paper,) = (cell for cell in cells if cell.detail == "paper")
+    assert (of_paper.sampler, of_paper.tuner, of_paper.shown) == (SAMPLER, "grid", "1,310")
+    cells.remove(of_paper)
     assert {cell.sampler for cell in cells} == {SAMPLER}
     of_ksd = [(cell.tuner, cell.detail) for cell in cells if cell.metric == "ksd"]
     both = product(("mamba-ksd", "mamba-fssd"), ("none", "explicit", "restarts"))

@@ -1,4 +1,4 @@
-"""The figure of the limits draws each run's number over what is possible."""
+"""The figure and the table of the limits have each run's numbers over what is possible."""
 
 import copy
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from artifact_records import make_records, record_of
 
-from sgtune.study.audit.figures import LIMIT, SERIES, limits
+from sgtune.study.audit.figures import LIMIT, SERIES, limit_ratios, limits
 
 
 @pytest.mark.parametrize("is_large", [False, True])
@@ -18,7 +18,9 @@ def test_each_panel_has_the_means_over_runs_beside_its_limit(is_large):
     numbers |= {"xi_white": 0.2, "ess_median": 500.0, "seconds": 10.0}
     ours["table"] = [row | numbers for row in ours["table"]]
     (nuts,) = [one for one in records["reference"] if "blocks" in one]
-    nuts["diagnostics"]["seconds"], ess = 800.0, nuts["blocks"]["logistic"]["ess_median"]
+    # The seconds are those of all chains, which run at once.
+    nuts["diagnostics"] |= {"seconds": 800.0, "chains": 2}
+    of_nuts, limit = nuts["blocks"]["logistic"]["ess_median"] / 400, nuts["monte_carlo_error"]["xi_white"]
     nuts["functionals"] = None
     own = {"sampler": "sgld-cv", "coordinates": "laplace", "losses": {"xi_white": 0.05}, "arm": {}}
     own |= {"row": {"ksd": 6.0, "ksd_squared": 36.0, "ksd_floor": 3.0, "ess_median": 5_000.0}}
@@ -30,20 +32,24 @@ def test_each_panel_has_the_means_over_runs_beside_its_limit(is_large):
             row |= {"ksd_floor": 99.0, "ksd_scaled_floor": 1.5}
         for one in records["reference"]:
             one["sd" if "sd" in one else "laplace_sd"] = [1.0] * 300
-        of_nuts = {"width": 1, "discrepancy": "ksd", "value": 2.0, "n_points": 600}
-        rows = [of_nuts | {"scale": scale} for scale in ("identity", "laplace")]
+        exact = {"width": 1, "discrepancy": "ksd", "value": 2.0, "n_points": 600}
+        rows = [exact | {"scale": scale} for scale in ("identity", "laplace")]
         records["widths"] = [{"model": "logistic", "rows": rows}]
     axes = dict(zip(LIMIT, limits(records).axes, strict=True))
-    expected = {"ksd": (4.0, 2.0), "error": (0.2, 0.05), "ess": (50 / (ess / 800), 500 / (ess / 800))}
+    table = {(one.sampler, one.tuner, one.metric): one for one in limit_ratios(records)}
+    whose = (("sgld", "mamba-ksd"), ("sgld-cv", "mamba-none"), ("sgld-cv", "mamba-laplace"))
+    expected = {
+        "ksd_over_exact": (4.0, 2.0, 2.0),
+        "error_over_nuts": (0.2 / limit, 9.0 / limit, 0.05 / limit),
+        "ess_rate_over_nuts": (50 / of_nuts, 500 / of_nuts, 500 / of_nuts),
+    }
     for name, values in expected.items():
         drawn = [container[0].get_xydata()[0] for container in axes[name].containers]
-        for where in zip(values, (-0.25, 1.25), strict=True):
-            assert any(np.allclose(one, where) for one in drawn)
-        # In the coordinates of the model no preconditioned run is drawn.
-        assert not any(x == pytest.approx(9.0) for x, _ in drawn)
-    dotted = [axis.lines[-1].get_xdata()[0] for axis in axes.values()]
-    assert dotted == [1.0, nuts["monte_carlo_error"]["xi_white"], 1.0]
-    assert list(SERIES) == ["mamba-ksd", "mamba", "preconditioned"]
+        for value, about, row in zip(values, whose, (-0.3, 1.1, 1.3), strict=True):
+            assert table[*about, name].value == pytest.approx(value)
+            assert any(np.allclose(one, (value, row)) for one in drawn)
+    assert [axis.lines[-1].get_xdata()[0] for axis in axes.values()] == [1.0] * 3
+    assert {one.tuner for one in table.values()} == {*SERIES}
 
 
 def test_a_ksd_within_its_noise_has_an_upper_end_and_doubts_are_said():
@@ -56,9 +62,10 @@ def test_a_ksd_within_its_noise_has_an_upper_end_and_doubts_are_said():
     ]
     for one in records["reference"]:
         if "diagnostics" in one:
-            one["trusted"], one["diagnostics"]["seconds"] = False, 800.0
+            one["trusted"] = False
+            one["diagnostics"] |= {"seconds": 800.0, "chains": 2}
     axes = dict(zip(LIMIT, limits(records | {"preconditioned": []}).axes, strict=True))
     upper = np.sqrt(2 * np.std(squares, ddof=1) / np.sqrt(3)) / 2
-    ends = [line.get_xydata()[0] for line in axes["ksd"].lines if len(line.get_xdata()) == 1]
-    assert any(np.allclose(end, (upper, -0.25)) for end in ends)
+    ends = [line.get_xydata()[0] for line in axes["ksd_over_exact"].lines if len(line.get_xdata()) == 1]
+    assert any(np.allclose(end, (upper, -0.3)) for end in ends)
     assert ["not trusted" in axis.get_xlabel() for axis in axes.values()] == [False, True, True]

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from config_files import ROOT, published
+from config_files import ROOT, page, published
 
 NAMES = ("sghmc", "sgnht", "ccadl", "mccadl")
 
@@ -15,7 +15,7 @@ STEPS = (0.0005, 0.001, 0.002, 0.004)
 SETTINGS = ["h = 0.001, A = 1", "h = 0.001, A = 10", "h = 0.01, A = 1", "h = 0.01, A = 10"]
 """Of the normal."""
 
-TEXT = " ".join((ROOT / "docs/studies/ccadl.md").read_text("utf-8").split())
+TEXT = page("docs/studies/ccadl.md")
 
 README = (ROOT / "README.md").read_text("utf-8")
 

@@ -496,7 +496,7 @@ def as_published(records: Records) -> Records:
 
 def defects(records: Records) -> list[Cell]:
     """Of each tuner and defect the KSD, the error of the sds and the hyperparameters; without a defect those of the
-    samplers and tuners that have one."""
+    samplers and tuners that have one. And the paper's number, from the first of its tables that has it."""
     found = required(records, "audits")
     concerned = {whose(one) for one in found}
     ours = [
@@ -512,4 +512,14 @@ def defects(records: Records) -> list[Cell]:
             for cell in evaluation_cells(record, ("ksd", "relative_sd_error_x100"))
         ]
         cells += choice_cells(record, defect)
-    return cells
+    shown = {(cell.sampler, cell.tuner, cell.metric): cell for cell in cells}
+    papers = {}
+    for row in required(records, "published"):
+        place = row["sampler"], row["tuner"], row["metric"]
+        if row["model"] == MODEL and place in shown:
+            papers.setdefault(place, row["value"])
+    alone = dict.fromkeys(("sd", "se", "upper", "square", "span"))
+    return cells + [
+        replace(shown[place], **alone, detail="paper", value=value, text=format_number(value, "printed"))
+        for place, value in papers.items()
+    ]

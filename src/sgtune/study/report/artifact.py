@@ -56,7 +56,7 @@ class Study(NamedTuple):
         names: printed names of models, samplers and other fields of its cells, in the order of print, where the
             catalogue and `labels` do not have them.
         package: of its makers, where it is not the study's name.
-        n_commits: of how many commits its results may be: two where its jobs add to a finished run of the main study.
+        n_commits: of how many commits its results may be: several where its jobs add to a finished main study.
     """
 
     label: str

@@ -161,6 +161,13 @@ def _measured(label: str, best: object = None) -> Metric:
     return Metric(label, form="by error", best=best)
 
 
+# Of the audit.
+METRICS |= {
+    "ksd_over_exact": _measured("KSD / that of independent draws"),
+    "error_over_nuts": _measured("Error / Monte Carlo error of NUTS"),
+    "ess_rate_over_nuts": _measured("ESS per second / that of NUTS"),
+}
+
 # Of the study of CCAdL. Mean μ and precision γ of a normal.
 for _name, _symbol in {"mu": "μ", "gamma": "γ"}.items():
     METRICS |= {
