@@ -4,14 +4,7 @@ from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.study.experiments.screen import screen_grid
-    from sgtune.tuning import Heuristic
 
     task, own = this.task(), this.settings
-    record = screen_grid(
-        task,
-        own["regret"],
-        race=own["mamba"],
-        n_races=own["tuning"]["replicates"],
-        extra=Heuristic(**own["heuristic"]).arms(task.model.n_data, task.sampler),
-    )
+    record = screen_grid(task, own["regret"], race=own["mamba"], n_races=own["tuning"]["replicates"])
     this.write(snakemake.output.screen, {**task.names, **record})

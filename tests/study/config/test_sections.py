@@ -60,8 +60,7 @@ DEPENDENCE = [
     (OWN + "grid__n_steps", 20, {"tuning"}),
     (OWN + "grid__batch_fraction", 0.5, {"cost", "tuning"}),
     ("grid__n_steps", 20, set()),
-    # The screen includes the heuristic's arm.
-    ("heuristic__n_leapfrog", 7, {"cost", "tuning", "screen"}),
+    ("heuristic__n_leapfrog", 7, {"cost", "tuning"}),
     (OWN + "evaluation__burn_in", 0.5, {"evaluation"}),
     (OWN + "regret__screen__oracle_losses", 2, {"screen", "regret"}),
     (OWN + "regret__prediction_draws", 7, {"screen", "regret"}),

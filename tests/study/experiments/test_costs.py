@@ -6,15 +6,13 @@ import pytest
 from config_files import ROOT, published, raw_config
 from job_pieces import assert_refuses
 
-from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import shape_of
 from sgtune.sampling.budget import CostTable, read_costs
-from sgtune.study.catalogue import MODELS, SAMPLERS, has_axis
+from sgtune.study.catalogue import MODELS
 from sgtune.study.config.sections import settings_of
 from sgtune.study.config.validate import validate_config
 from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.study.pipeline.plan import shapes_of, tuners_of
-from sgtune.support.axes import AXES
 from sgtune.tuning import make_arms
 
 ROW = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None, "seconds_per_step": 1e-4}
@@ -58,12 +56,6 @@ def config_of(run):
     config = raw_config(run)
     validate_config(config)
     return config
-
-
-def test_the_samplers_with_an_axis_are_those_of_the_registry():
-    for sampler in SAMPLERS:
-        own = [axis.name for axis in resolve_sampler(sampler)[0].axes]
-        assert [axis for axis in AXES if has_axis(sampler, axis)] == own
 
 
 @pytest.mark.parametrize("run", ["quick", "paper"])

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from job_pieces import Log
@@ -73,7 +71,7 @@ def test_estimates_in_four_ways_and_an_arm_of_both_figures_once(model):
             assert found["step_size", 0.01, 4, points, "stochastic"][name] != exact[name]
 
 
-@pytest.mark.parametrize("name", ["width", "shift", "coordinate", "direction"])
+@pytest.mark.parametrize("name", ["width", "direction"])
 @pytest.mark.parametrize("dimension", [3, 201])
 def test_scores_are_those_of_the_gaussian_that_exact_draws_are_from(name, dimension):
     disturbed = discrepancies.PERTURBATIONS[name]
@@ -91,15 +89,6 @@ def test_scores_are_those_of_the_gaussian_that_exact_draws_are_from(name, dimens
         assert abs(along.var() / variance - 1) < SIGMAS * np.sqrt(2 / 4_000)
 
 
-def test_scores_of_the_mixture_are_slopes_of_its_log_density():
-    def log_density(x):
-        at = discrepancies.HALF_DISTANCE * jnp.eye(3)[0]
-        return jnp.logaddexp(-0.5 * jnp.sum((x - at) ** 2), -0.5 * jnp.sum((x + at) ** 2))
-
-    positions, scores = discrepancies.PERTURBATIONS["weights"].draw(discrepancies.draw_normals(40, 3, 0), 0.5)
-    assert np.allclose(scores, jax.vmap(jax.grad(log_density))(positions), atol=1e-4)
-
-
 def test_a_disturbance_is_of_what_it_says_and_leaves_the_rest_as_it_is():
     same = discrepancies.draw_normals(2_000, 250, 0)
 
@@ -107,21 +96,18 @@ def test_a_disturbance_is_of_what_it_says_and_leaves_the_rest_as_it_is():
         return discrepancies.PERTURBATIONS[name].draw(same, size)[0].astype(float)
 
     assert np.allclose(drawn("width", 1.5), 1.5 * same.noise, rtol=1e-6)
-    assert np.allclose(drawn("shift", 0.5), same.noise + 0.5, atol=1e-6)
-    assert np.allclose(drawn("coordinate", 3.0)[:, 0], 3 * same.noise[:, 0], rtol=1e-6)
-    assert np.array_equal(drawn("coordinate", 3.0)[:, 1:], same.noise[:, 1:])
     exact, half, frozen = (drawn("direction", size) for size in (1.0, 0.5, 0.0))
     assert np.allclose(half.mean(axis=1), 0.5 * exact.mean(axis=1), atol=1e-5)
     assert np.allclose(frozen - exact, -exact.mean(axis=1)[:, None], atol=1e-5)
-    for size, rate in ((0.5, 0.5), (0.8, 0.8), (1.0, 1.0)):
-        share = np.mean(drawn("weights", size)[:, 0] > 0)
-        assert abs(share - rate) < SIGMAS * np.sqrt(rate * (1 - rate) / 2_000) + 0.002
+    few = discrepancies.draw_normals(20, 5, 0)
+    drawn_few = discrepancies.PERTURBATIONS["direction"].draw(few, 0.5)[0]
+    assert np.allclose(drawn_few, few.noise * [0.5, 1, 1, 1, 1])
 
 
 @pytest.mark.parametrize(("dimension", "n"), [(4, 14), (203, 9)])
 def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dimension, n):
     """Which leaves each draw with itself out, where a square is a mean over pairs: it has no bias."""
-    positions, scores = discrepancies.PERTURBATIONS["coordinate"].draw(
+    positions, scores = discrepancies.PERTURBATIONS["width"].draw(
         discrepancies.draw_normals(n, dimension, 0), 2.0
     )
     found = discrepancies.judged(positions, scores, seed=3)

@@ -27,7 +27,7 @@ SECTIONS = {
     "tuning": (*RUN, "grids", "tuning"),
     "evaluation": (*JUDGED, "evaluation", "ood"),
     "screen": (
-        *(*JUDGED, "grids", "heuristic", "mamba.seconds", "mamba.pruning_rate"),
+        *(*JUDGED, "grids", "mamba.seconds", "mamba.pruning_rate"),
         *("tuning.replicates", "regret.screen", "regret.prediction_draws"),
     ),
     "regret": (*JUDGED, "grids", "regret"),

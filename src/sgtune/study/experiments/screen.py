@@ -5,7 +5,7 @@ The smallest mean of a screen is too small, because it is the luckiest of many n
 unbiased.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -18,19 +18,15 @@ from sgtune.sampling.thinning import random_subset
 from sgtune.study.experiments.losses import frozen_losses, losses_of, raced_arm, run_replicates
 from sgtune.study.experiments.tune import as_grid
 from sgtune.study.pipeline.parts import Task
+from sgtune.study.pipeline.plan import RANDOM_ARMS
 from sgtune.tuning import Halving
 
-RANDOM_ARMS = 5
-"""This many random arms run with the finalists: the loss of a tuner that does not look at any draws."""
-
-NOT_OF_THE_ARM = ("is_extra", "steps", "diverged", "losses", "acceptance")
+NOT_OF_THE_ARM = ("steps", "diverged", "losses", "acceptance")
 """What a record of a screen has beside an arm's hyperparameters."""
 
 
-def screen_grid(
-    task: Task, section: Mapping, *, race: Mapping, n_races: int, extra: Iterable[Arm] = ()
-) -> dict:
-    """Every arm of the grid, and the ``extra`` ones, in a few replicates; and the arms that oracles choose.
+def screen_grid(task: Task, section: Mapping, *, race: Mapping, n_races: int) -> dict:
+    """Every arm of the grid in a few replicates, and the arms that oracles choose.
 
     Args:
         section: the configuration's section ``regret``: ``prediction_draws``, and of ``screen`` the seconds, the
@@ -39,17 +35,15 @@ def screen_grid(
         n_races: of each oracle, one for each tuning replicate.
 
     Returns:
-        ``seconds``, ``replicates``, ``arms`` (hyperparameters, ``is_extra``, steps, and a list over replicates of
-        ``diverged`` and of each of the ``losses``), ``oracles`` (loss -> arm or None of each race), and
-        ``frozen`` (loss -> value).
+        ``seconds``, ``replicates``, ``arms`` (hyperparameters, steps, and a list over replicates of ``diverged`` and of
+        each of the ``losses``), ``oracles`` (loss -> arm or None of each race), and ``frozen`` (loss -> value).
     """
     losses, screen = losses_of(task, section["prediction_draws"]), section["screen"]
     seconds, replicates = screen["seconds"], screen["replicates"]
     grid = as_grid(task.grid)
     # As in `sgtune.tune`: step sizes that are not given fit the posterior.
     curvature = (largest_curvature(task.model),) if grid.log10_step_sizes is None else ()
-    regular = grid.arms(task.model.n_data, task.sampler, *curvature)
-    arms = list(dict.fromkeys([*regular, *extra]))
+    arms = grid.arms(task.model.n_data, task.sampler, *curvature)
     runs = run_replicates(task, arms, "screen", replicates, losses=losses, seconds=[seconds])
 
     def chosen_by(loss: str, replicate: int) -> dict | None:
@@ -63,9 +57,7 @@ def screen_grid(
         "seconds": seconds,
         "replicates": replicates,
         "arms": [
-            arm.to_record()
-            | {"is_extra": arm not in regular}
-            | {name: values for name, values in run.items() if name not in ("arm", "seconds")}
+            arm.to_record() | {name: values for name, values in run.items() if name not in ("arm", "seconds")}
             for arm, run in zip(arms, runs, strict=True)
         ],
         "oracles": {
@@ -92,22 +84,21 @@ def rerun_finalists(
     Returns:
         ``losses`` (their names), ``arms``, ``finalists`` (loss -> their places in ``arms``), ``chosen``, ``oracles``,
         ``random`` (places of arms drawn at random from those that stayed finite in the screen), ``runs`` (of
-        `run_replicates`), ``screen`` and ``frozen``.
+        `run_replicates`) and ``frozen``.
     """
     losses, seconds = losses_of(task, section["prediction_draws"]), section["seconds"]
     in_screen = [
         (Arm(**{axis: number for axis, number in record.items() if axis not in NOT_OF_THE_ARM}), record)
         for record in screened["arms"]
     ]
-    regular = [(arm, record) for arm, record in in_screen if not record["is_extra"]]
 
     def best_by(loss: str) -> list[Arm]:
         """The arms with the smallest means; ties keep their order."""
-        ordered = sorted(regular, key=lambda pair: float(np.mean(pair[1]["losses"][loss])))
+        ordered = sorted(in_screen, key=lambda pair: float(np.mean(pair[1]["losses"][loss])))
         return [arm for arm, _ in ordered[: section["finalists"]]]
 
     finalists = {name: best_by(name) for name in losses.names}
-    finite = [arm for arm, record in regular if not any(record["diverged"])]
+    finite = [arm for arm, record in in_screen if not any(record["diverged"])]
     stream = task.seed, "random arms", task.model.name, task.sampler
     at_random = [finite[number] for number in random_subset(len(finite), RANDOM_ARMS, *stream)]
     by_tuner, by_oracle = (
@@ -125,12 +116,6 @@ def rerun_finalists(
         "chosen": [{"tuner": name, "arms": [place[arm] for arm in own]} for name, own in by_tuner.items()],
         "oracles": {name: [place[arm] for arm in own] for name, own in by_oracle.items()},
         "runs": run_replicates(task, arms, "finalists", section["replicates"], **options),
-        "screen": {
-            "seconds": screened["seconds"],
-            "replicates": screened["replicates"],
-            "n_arms": len(regular),
-            "diverged": [arm.to_record() for arm, record in in_screen if any(record["diverged"])],
-        },
         "random": [place[arm] for arm in at_random],
         "frozen": screened["frozen"],
     }

@@ -95,7 +95,7 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         each = {s: screen["replicates"] * _race(own["grids"], screen, s) for s in samplers}
         jobs["screen_grid"] = (n_samplers, sum(each[s] + oracles * races[s] for s in samplers))
         chosen = sum(of.n_races(*one) for s in samplers for one in tuners[s].items())
-        n_arms = chosen + n_samplers * (n_losses * regret["finalists"] + oracles + 5)  # five at random
+        n_arms = chosen + n_samplers * (n_losses * regret["finalists"] + oracles + of.RANDOM_ARMS)
         jobs["rerun_finalists"] = (n_samplers, n_arms * regret["replicates"] * regret["seconds"][-1])
     if "horizons" in extras:
         ahead = settings_of(config, "horizons", model)["horizons"]

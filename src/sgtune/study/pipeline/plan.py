@@ -16,6 +16,9 @@ from sgtune.support.errors import InputError
 CHECKED_CHAINS = 4
 """Of each sampler on a user's model."""
 
+RANDOM_ARMS = 5
+"""This many random arms run with the finalists: the loss of a tuner that does not look at any draws."""
+
 
 def studied(config: Mapping) -> list[tuple[str, str, str]]:
     """All (model, sampler, tuner) of the run, in the order of the report."""
