@@ -39,11 +39,8 @@ CLAIMS = {
 }
 """By name, in the order of print; how each is judged is in `sgtune.study.audit.claims`."""
 
-AGAIN = {
-    "mamba-none": "MAMBA (default), again",
-    "mamba-laplace": "MAMBA (default), Laplace",
-}
-"""The default tuner without and with a preconditioner, both on one processor."""
+OF_TUNE = {"mamba-none": "tune, no preconditioner", "mamba-laplace": "tune, Laplace coordinates"}
+"""`sgtune.tune` with its own grid, without and with a preconditioner, both on one processor."""
 
 RACES = ("mamba-ksd", "mamba-fssd")
 TUNERS = (*RACES, "grid", "heuristic")
@@ -86,7 +83,7 @@ STUDY = Study(
             needs=("reference",),
         )
     },
-    names={"paper": "The paper"} | DEFECTS | CLAIMS | AGAIN,
+    names={"paper": "The paper"} | DEFECTS | CLAIMS | OF_TUNE,
 )
 
 

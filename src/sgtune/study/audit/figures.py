@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sgtune.study.audit.artifacts import AGAIN
+from sgtune.study.audit.artifacts import OF_TUNE
 from sgtune.study.catalogue import MODELS as CATALOGUE
 from sgtune.study.mamba.accuracy import with_floors
 from sgtune.study.mamba.figures import DOT, DOTTED
@@ -37,11 +37,11 @@ OPEN = tuner_style("mamba") | {
 SERIES = {
     "mamba-ksd": tuner_style("mamba-ksd"),
     "mamba": tuner_style("mamba"),
-    "mamba-none": OPEN | {"marker": "o", "label": AGAIN["mamba-none"]},
-    "mamba-laplace": OPEN | {"label": AGAIN["mamba-laplace"]},
+    "mamba-none": OPEN | {"marker": "o", "label": OF_TUNE["mamba-none"]},
+    "mamba-laplace": OPEN | {"label": OF_TUNE["mamba-laplace"]},
 }
-"""The paper's tuner and the default one in the main study; and the default one again, without and with a preconditioner
-on one processor."""
+"""The paper's tuner and the default one in the main study; and the default one with its own grid, without and with a
+preconditioner."""
 
 LIMIT = ("ksd_over_exact", "error_over_nuts", "ess_rate_over_nuts")
 """The metric of each panel."""
