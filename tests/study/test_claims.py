@@ -342,6 +342,44 @@ def test_what_is_said_of_the_defects_is_in_their_table():
     assert ((steps["restarts"] - steps["none"]).abs() <= 0.5).all()
 
 
+def test_what_is_said_of_the_limits_is_in_their_table():
+    found = published("audit", "limit_ratios", "metric", "model", "tuner", "sampler")
+    text = page("docs/studies/audit.md")
+    errors, rates = (found.loc[name, "value"] for name in ("error_over_nuts", "ess_rate_over_nuts"))
+    with_cv, without = ["sgld-cv", "sghmc-cv", "sgnht-cv"], ["sgld", "sghmc", "sgnht"]
+    own = [one["logistic", "mamba"][samplers] for samplers in (with_cv, without) for one in (errors, rates)]
+    words = (
+        "have {:.1f} to {:.1f} times the Monte Carlo error of NUTS, and {:.1f} to {:.1f} times its effective draws",
+        "lose to NUTS: {:.0f} to {:.0f} times its error, and {:.2f} to {:.2f} times its effective draws",
+    )
+    for said, pair in zip(words, (own[:2], own[2:]), strict=True):
+        assert said.format(*_extremes(pair[0]), *_extremes(pair[1])) in text
+    for one in (errors, rates):
+        ours, theirs = one["logistic", "mamba"], one["logistic", "mamba-ksd"]
+        assert list(ours.index[ours > theirs]) == ["sgnht"]
+    of_pmf = [one["pmf"].loc[["mamba", "mamba-ksd"]] for one in (errors, rates)]
+    assert "ratings are {:.0f} to {:.0f} times that of the reference".format(*_extremes(of_pmf[0])) in text
+    assert "second are {:.1f} to {:.1f} times those of NUTS".format(*_extremes(of_pmf[1])) in text
+
+    def gains(metric: str, model: str) -> tuple[pd.Series, list[str]]:
+        """Numbers in Laplace coordinates over those without a preconditioner; and where they clearly differ."""
+        before, after = (found.loc[metric, model, f"mamba-{which}"] for which in ("none", "laplace"))
+        return after["value"] / before["value"], [
+            one for one in SAMPLERS if differ(before.loc[one], after.loc[one])
+        ]
+
+    ratios, clear = gains("error_over_nuts", "logistic")
+    assert (clear, (ratios[clear] < 1).all()) == (["sghmc", "sgnht", "sgnht-cv"], True)
+    ratios, clear = gains("ess_rate_over_nuts", "logistic")
+    assert (len(clear), (ratios > 1).all()) == (5, True)
+    assert f"for five samplers, up to {ratios.max():.0f} times as many" in text
+    ratios, clear = gains("error_over_nuts", "pmf")
+    assert (clear, (ratios < 1).all()) == (list(SAMPLERS), True)
+    by = "{:.0%} to {:.0%}".format(*_extremes(1 - ratios))
+    assert f"ratings are smaller for all six, by {by}" in text
+    assert f"errors of ratings are {by} smaller than without" in page("README.md")
+
+
 def test_in_longer_races_on_the_network_mamba_is_best_for_sghmc_and_worse_than_the_mode_for_sgld_cv():
     found = cells_of("evidence", "regret", "log_loss_over_oracle")
     found = found[found["model"] == "bnn"]
