@@ -58,7 +58,8 @@ def limit_ratios(records: Records) -> list[Cell]:
         reference = references[record["model"]]
         loss = CATALOGUE[record["model"]].losses[0]
         ksd, error = evaluation_cells(record, ["ksd", metric_of(loss)])
-        limits = (ksd.floor, SOURCES[metric_of(loss)][1] * reference["monte_carlo_error"][loss])
+        of_reference = reference["monte_carlo_error"].get(loss)
+        limits = (ksd.floor, of_reference and SOURCES[metric_of(loss)][1] * of_reference)
         about = {"model": record["model"], "sampler": record["sampler"], "tuner": record["series"]}
         for metric, cell, limit in zip(LIMIT[:2], (ksd, error), limits, strict=True):
             ends = {name: over(getattr(cell, name), limit) for name in ("value", "se", "upper")}
