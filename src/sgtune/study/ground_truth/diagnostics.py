@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import fft
 from scipy.linalg import hadamard
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from sgtune.metrics.mixing import effective_of, halves_of
 from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED, is_trusted
 from sgtune.study.ground_truth.draws import (
     FLAT,
@@ -230,26 +230,20 @@ def _of_columns(draws: Float[np.ndarray, "chain draw k"]) -> PerParameter:
     if n_draws < FEWEST_DRAWS:
         r_hat, bulk, mean_error, sd_error = np.full((4, size), np.nan)
         return PerParameter(r_hat, bulk, stuck, mean_error, sd_error)
-    halves = _split(x)
-    r_hat = _r_hat(halves if n_chains > 1 else _split(halves))
-    bulk = _ess(_normal_scores(halves))
+    halves = halves_of(x)
+    r_hat = _r_hat(halves if n_chains > 1 else halves_of(halves))
+    bulk = effective_of(_normal_scores(halves))
     squares = np.square(x - x.mean(axis=(1, 2), keepdims=True))
     sd = np.sqrt(squares.mean(axis=(1, 2)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean_error = sd / np.sqrt(_ess(halves))
-        sd_error = squares.std(axis=(1, 2)) / (2 * sd * np.sqrt(_ess(_split(squares))))
+        mean_error = sd / np.sqrt(effective_of(halves))
+        sd_error = squares.std(axis=(1, 2)) / (2 * sd * np.sqrt(effective_of(halves_of(squares))))
     # For a constant chain the formulas give an arbitrary R-hat, and the ESS of independent draws.
     found = [np.where(stuck, np.inf, r_hat), np.where(stuck, 0, bulk)]
     found += [np.where(sd == 0, np.inf, error) for error in (mean_error, sd_error)]
     broken = np.isnan(x).any(axis=(1, 2))
     r_hat, bulk, mean_error, sd_error = (np.where(broken, np.nan, values) for values in found)
     return PerParameter(r_hat, bulk, stuck, mean_error, sd_error)
-
-
-def _split(chains: np.ndarray) -> np.ndarray:
-    """``(k, chain, draw)`` as ``(k, 2 chain, draw // 2)``, without the middle draw if their number is odd."""
-    half = chains.shape[-1] // 2
-    return np.concatenate([chains[..., :half], chains[..., -half:]], axis=1)
 
 
 def _normal_scores(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarray, "k chain draw"]:
@@ -274,37 +268,3 @@ def _r_hat(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarray, " k"]
             found.append(np.sqrt((between / within + n - 1) / n))
     # The folded R-hat of draws with two values is nan.
     return np.where(found[1] > found[0], found[1], found[0])
-
-
-def _ess(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarray, " k"]:
-    """S / tau of the S draws of several chains, from autocorrelations over all chains (eqs. 10 to 13).
-
-    The sums of the autocorrelations at lags 2j and 2j + 1 are added up to the first sum that is not positive
-    (Geyer's initial positive sequence). Each is truncated at the smallest sum before it (his monotone sequence).
-    """
-    _, n_chains, n = chains.shape
-    total = n_chains * n
-    # Mean over chains of sum_t (x_t - m) (x_{t + lag} - m) / n. Zero padding makes the FFT's circular correlation
-    # linear.
-    length = fft.next_fast_len(2 * n, real=True)
-    spectrum = fft.rfft(chains - chains.mean(axis=-1, keepdims=True), length)
-    power = (np.square(spectrum.real) + np.square(spectrum.imag)).mean(axis=1)
-    covariance_at = fft.irfft(power, length)[:, :n] / n
-    within = covariance_at[:, 0] * n / (n - 1)
-    overall = within * (n - 1) / n + chains.mean(axis=-1).var(axis=-1, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rho = 1 - (within[:, None] - covariance_at) / overall[:, None]
-    rho[:, 0] = 1
-    # As in ArviZ, the pair that ends the sequence contributes its even lag once. So does the last pair that fits.
-    last = max((n - 3) // 2, 0)
-    even = rho[:, : 2 * last + 1 : 2]
-    pairs = even + rho[:, 1 : 2 * last + 2 : 2]
-    positive = np.logical_and.accumulate(pairs[:, :last] > 0, axis=1)
-    pairs_kept = np.where(positive, np.minimum.accumulate(pairs[:, :last], axis=1), 0).sum(axis=1)
-    end = positive.sum(axis=1)[:, None]
-    even_at_end, pair_at_end = (np.take_along_axis(values, end, axis=1)[:, 0] for values in (even, pairs))
-    tau = -1 + 2 * pairs_kept + np.where((even_at_end > 0) | (pair_at_end >= 0), even_at_end, 0)
-    # For alternating draws tau is near 0, so the size is capped at S log10(S).
-    size = total / np.maximum(tau, 1 / np.log10(total))
-    # Constant values, such as the squares of signs, count as independent draws.
-    return np.where(np.ptp(chains, axis=(1, 2)) < np.finfo(np.float64).resolution, total, size)
