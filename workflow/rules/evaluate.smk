@@ -156,7 +156,7 @@ rule compare_horizons:
 
 
 rule estimate_discrepancies:
-    """KSD and FSSD with full-batch and stochastic gradients, at all and at thinned points (Figs. 1, 2)."""
+    """The KSD with full-batch and stochastic gradients, at all and at thinned points (Figs. 1, 2)."""
     input:
         **OF_MODEL,
         cost=cost_of,

