@@ -117,7 +117,7 @@ def horizons_record(model):
     """Two horizons of SGLD: theory chooses one arm, MAMBA chooses another for the longer one, with half the error."""
     arms = [{"step_size": h, "batch_size": 100, "n_leapfrog": None} for h in (1e-5, 1e-6)]
     chosen = [
-        {"tuner": tuner, "horizon": seconds, "foreseen": 0.25, "arm": place}
+        {"tuner": tuner, "horizon": seconds, "predicted": 0.25, "arm": place}
         for tuner, places in (("mamba", (0, 1)), ("theory", (0, 0)))
         for seconds, place in zip((1, 10), places, strict=True)
     ]

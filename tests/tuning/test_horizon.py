@@ -215,9 +215,9 @@ def test_it_chooses_the_arm_with_the_smallest_expected_error(regression):
     table = result.rungs
     assert (len(table), result.steps, result.tuner) == (12, 0, "theory")
     arms = [Arm(row.step_size, row.batch_size) for row in table.itertuples()]
-    foreseen = expected_errors("sgld", arms, laplace_of(regression).directions, [1_000] * 12)
-    np.testing.assert_allclose(table["discrepancy"].astype(float).fillna(np.inf), foreseen)
-    assert result.best == arms[np.argmin(foreseen)]
+    predicted = expected_errors("sgld", arms, laplace_of(regression).directions, [1_000] * 12)
+    np.testing.assert_allclose(table["discrepancy"].astype(float).fillna(np.inf), predicted)
+    assert result.best == arms[np.argmin(predicted)]
     assert set(table["reason"]) == {"", "unstable", "higher value than the survivors"}
     assert (table["reason"] == "").sum() == 1
     # Without steps all errors are those of the start: the smallest step size wins.
@@ -236,8 +236,8 @@ def test_the_horizon_is_what_the_budget_buys(regression):
     assert short.best.step_size > long.best.step_size
     arms = [Arm(row.step_size, row.batch_size) for row in short.rungs.itertuples()]
     steps = [{100: 10, 10: 100}[arm.batch_size] for arm in arms]
-    foreseen = expected_errors("sgld-cv", arms, laplace_of(regression).directions, steps)
-    np.testing.assert_allclose(short.rungs["discrepancy"].astype(float).fillna(np.inf), foreseen)
+    predicted = expected_errors("sgld-cv", arms, laplace_of(regression).directions, steps)
+    np.testing.assert_allclose(short.rungs["discrepancy"].astype(float).fillna(np.inf), predicted)
 
 
 def test_no_stable_arm_is_an_error_with_a_table_and_bad_input_is_one_line(regression):

@@ -287,13 +287,13 @@ def test_arms_that_a_few_rows_would_throw_out_do_not_start(sampler, currency, r)
         case("leverage"),
         {"budget": Budget(**{currency: r}), "horizon": Budget(**{currency: 10 * r})},
     )
-    foreseen = tune(model, sampler, tuner="theory", **budgets)
+    predicted = tune(model, sampler, tuner="theory", **budgets)
     result = tune(model, sampler, **budgets, rounds=1)
 
     def key(row):
         return row["step_size"], row["batch_size"], row["n_leapfrog"]
 
-    errors = {key(row): row["discrepancy"] or np.inf for row in foreseen.rows}
+    errors = {key(row): row["discrepancy"] or np.inf for row in predicted.rows}
     possible = [arm for arm in errors if currency == "steps" or 10 * 2 * arm[1] * arm[2] <= r]
     most = HOPELESS * min(errors[arm] for arm in possible)
     started = {arm for arm in possible if errors[arm] <= most}
@@ -302,7 +302,7 @@ def test_arms_that_a_few_rows_would_throw_out_do_not_start(sampler, currency, r)
     assert f"{len(possible) - len(started)} of {len(possible)} arms did not start" in line
     assert any(line.startswith("budget:") for line in result.warnings) == (currency == "gradients")
     assert result.best.batch_size >= 5_000
-    assert result.gradient_evaluations > foreseen.gradient_evaluations > 13 * model.n_data
+    assert result.gradient_evaluations > predicted.gradient_evaluations > 13 * model.n_data
 
 
 def test_theory_throws_no_arm_out_where_scores_are_not_a_gaussians():

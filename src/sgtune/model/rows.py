@@ -373,9 +373,9 @@ class StoredRows:
 
     def asked(self, read: Callable, n: int, *numbers: Any) -> PyTree:
         """n rows that ``read(source, n, *numbers)`` gives on the host."""
-        answer = partial(_answer, read, n)
+        callback = partial(_read_rows, read, n)
         leaves = jax.pure_callback(
-            answer, jax.tree.leaves(self.shapes(n)), self.ticket, *numbers, vmap_method="sequential"
+            callback, jax.tree.leaves(self.shapes(n)), self.ticket, *numbers, vmap_method="sequential"
         )
         return self.kind[0].unflatten(leaves)
 
@@ -392,7 +392,7 @@ _faults: list[InputError] = []
 _faults_lock = Lock()
 
 
-def _answer(read: Callable, n: int, ticket: jax.Array, *numbers: jax.Array) -> list[np.ndarray]:
+def _read_rows(read: Callable, n: int, ticket: jax.Array, *numbers: jax.Array) -> list[np.ndarray]:
     try:
         return read(_sources[int(ticket)], n, *(np.asarray(number) for number in numbers))
     except InputError as error:

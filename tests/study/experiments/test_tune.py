@@ -170,8 +170,8 @@ def test_every_choice_is_run_for_the_longest_horizon_and_a_killed_job_loses_one_
     assert {(run["seconds"], run["steps"]) for run in own["runs"]} == {(0.05, 50), (0.2, 200)}
     assert len(own["runs"]) == 2 * len(own["arms"])
     # Longer runs of a stable arm have smaller predicted errors.
-    foreseen = {(one["tuner"], one["horizon"]): one["foreseen"] for one in own["chosen"]}
-    assert foreseen["theory", 0.2] < foreseen["theory", 0.05]
+    predicted = {(one["tuner"], one["horizon"]): one["predicted"] for one in own["chosen"]}
+    assert predicted["theory", 0.2] < predicted["theory", 0.05]
     names = {Halving: "mamba", Theory: "theory"}
     races = Calls(
         monkeypatch, module, "tune", lambda *_, tuner, horizon, **__: (names[type(tuner)], horizon.seconds)

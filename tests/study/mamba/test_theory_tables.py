@@ -17,7 +17,7 @@ def records():
     return make_records(2, ("logistic",))
 
 
-METRICS = ("xi_white_x100", "foreseen_x100", "over_longest", "over_longest_xi")
+METRICS = ("xi_white_x100", "predicted_x100", "over_longest", "over_longest_xi")
 
 
 def cells_of_theory(records):
@@ -32,8 +32,8 @@ def test_the_measured_error_is_the_root_mean_square_of_fresh_runs_as_long_as_pla
     squares = np.array(run["losses"]["xi_white"]) ** 2
     error = math.sqrt(squares.mean())
     se = squares.std(ddof=1) / math.sqrt(len(squares)) / (2 * error)
-    measured, ratio = cells["sgld", "measured_x100"], cells["sgld", "measured_over_foreseen"]
-    assert cells["sgld", "foreseen_x100"].value == pytest.approx(20)
+    measured, ratio = cells["sgld", "measured_x100"], cells["sgld", "measured_over_predicted"]
+    assert cells["sgld", "predicted_x100"].value == pytest.approx(20)
     assert (measured.value, measured.se) == pytest.approx((100 * error, 100 * se))
     # The reference's own error is in what is measured, so it is in what is expected, too.
     [nuts] = [one for one in records["reference"] if "monte_carlo_error" in one]
@@ -48,7 +48,7 @@ def test_the_prediction_is_that_of_the_chosen_arms_last_rung(records):
     for one in records["tuning"]:
         if one["tuner"] == "theory":
             one["rungs"] += [{"rung": 2} | one["best"] | {"discrepancy": 0.1}]
-    assert cells_of_theory(records)["sgld", "foreseen_x100"].value == pytest.approx(10)
+    assert cells_of_theory(records)["sgld", "predicted_x100"].value == pytest.approx(10)
 
 
 def test_what_was_not_run_as_long_or_has_no_such_loss_or_is_not_known_has_no_number(records):
@@ -59,14 +59,14 @@ def test_what_was_not_run_as_long_or_has_no_such_loss_or_is_not_known_has_no_num
     for record in records["regret"]:
         record["losses"] = ["relative_sd_error"]
     cells = cells_of_theory(records)
-    assert cells["sgld", "foreseen_x100"].value == pytest.approx(20)
-    assert cells["sgld", "measured_x100"].shown == cells["sgld", "measured_over_foreseen"].shown == DASH
+    assert cells["sgld", "predicted_x100"].value == pytest.approx(20)
+    assert cells["sgld", "measured_x100"].shown == cells["sgld", "measured_over_predicted"].shown == DASH
     for record in records["regret"]:
         record["trusted"] = False
-    assert cells_of_theory(records)["sgld", "measured_over_foreseen"].shown == NOT_TRUSTED
+    assert cells_of_theory(records)["sgld", "measured_over_predicted"].shown == NOT_TRUSTED
     for record in records["tuning"]:
         record["best"] = None
-    assert cells_of_theory(records)["sgld", "foreseen_x100"].shown == NO_ARM
+    assert cells_of_theory(records)["sgld", "predicted_x100"].shown == NO_ARM
 
 
 @pytest.mark.parametrize(("diverged", "ending"), [(False, ""), (True, " (3/4)")])

@@ -434,7 +434,7 @@ class Sensitivity(Section):
     """Dimensions D of the targets."""
     points: Several[integer("points", 10, 2_000)] = [15, 100, 500]
     """Numbers of draws that a judge uses; in D dimensions at most 5,000,000 / D."""
-    replicates: integer("sets of draws", 2, 1_000) = 6
+    replicates: integer("sets of draws", 3, 1_000) = 6
     """Independent sets of draws; their spread is the noise of a value."""
 
 

@@ -165,7 +165,7 @@ PERTURBATIONS = {
 }
 
 
-class Reading(NamedTuple):
+class Measurement(NamedTuple):
     """The value of a judge for some draws.
 
     ``value``: the discrepancy of these draws. ``square``: an estimate of the squared discrepancy of their density; it
@@ -183,8 +183,8 @@ JUDGES = ("ksd", "ksd_wide", "fssd", "psd", "virial")
 """KSD with kernels of width 1 and sqrt(D) in posterior sds, FSSD, PSD, and the virials, all about the origin."""
 
 
-def judged(positions: Matrix, scores: Matrix, seed: int) -> dict[str, Reading]:
-    """The reading of every judge of `JUDGES`; ``seed``: of the FSSD."""
+def judged(positions: Matrix, scores: Matrix, seed: int) -> dict[str, Measurement]:
+    """The measurement of every judge of `JUDGES`; ``seed``: of the FSSD."""
     n, dimension = positions.shape
     one_stretch = np.zeros(n, np.int64)
     sums = {
@@ -204,13 +204,13 @@ def judged(positions: Matrix, scores: Matrix, seed: int) -> dict[str, Reading]:
     found["fssd"] = _of_mean(mean, np.mean(alone), len(alone))
     value, own = virial(positions, scores), -positions.astype(np.float64) * scores
     without = squared_error((own.sum(axis=0) - own) / (n - 1)).mean()
-    found["virial"] = Reading(value, float(n * value**2 - (n - 1) * without))
+    found["virial"] = Measurement(value, float(n * value**2 - (n - 1) * without))
     return found
 
 
-def _of_mean(mean: float, own: float, n: int) -> Reading:
-    """The reading of n draws, from the mean over all pairs and the mean over the pairs of a draw with itself."""
-    return Reading(float(np.sqrt(max(mean, 0.0))), float((n * mean - own) / (n - 1)))
+def _of_mean(mean: float, own: float, n: int) -> Measurement:
+    """The measurement of n draws, from the mean over all pairs and the mean over the pairs of a draw with itself."""
+    return Measurement(float(np.sqrt(max(mean, 0.0))), float((n * mean - own) / (n - 1)))
 
 
 def numbers_of_points(dimension: int, points: Sequence[int]) -> list[int]:
@@ -229,11 +229,11 @@ def measure_sensitivity(
     """The values of every judge for draws with every perturbation, compared with its values for exact draws.
 
     A row has one perturbation, size, D, n and judge: the means over the replicates of ``value`` and ``square``
-    (`Reading`), and for both the signal over the noise of one reading,
+    (`Measurement`), and for both the signal over the noise of one measurement,
 
         (mean - mean of exact draws) / sqrt((variance + variance of exact draws) / 2),
 
-    with its standard error for independent samples: exact and perturbed draws of a replicate come from the same
+    corrected for the few replicates (`signal_over_noise`), with its standard error for independent samples: exact and perturbed draws of a replicate come from the same
     normals, so the true standard error is at most this. A negative signal means that the judge prefers these draws to
     exact ones.
 
@@ -243,12 +243,12 @@ def measure_sensitivity(
     Args:
         dimensions: D.
         points: n, at least 4; fewer where these are too many for a D (`numbers_of_points`).
-        replicates: at least 2.
+        replicates: at least 3.
     """
     rows = []
     for dimension in dimensions:
         counts = numbers_of_points(dimension, points)
-        readings: dict[tuple, list[Reading]] = {}
+        measured: dict[tuple, list[Measurement]] = {}
         for replicate in range(replicates):
             of_replicate = named_seed(seed, "sensitivity", dimension, replicate)
             normals = draw_normals(max(counts), dimension, of_replicate)
@@ -256,9 +256,9 @@ def measure_sensitivity(
                 for size in (perturbation.exact, *perturbation.sizes):
                     positions, scores = perturbation.draw(normals, size)
                     for n in counts:
-                        for judge, reading in judged(positions[:n], scores[:n], of_replicate).items():
-                            readings.setdefault((name, judge, n, size), []).append(reading)
-        rows += _rows(dimension, readings)
+                        for judge, one in judged(positions[:n], scores[:n], of_replicate).items():
+                            measured.setdefault((name, judge, n, size), []).append(one)
+        rows += _rows(dimension, measured)
         report(f"D = {dimension:,}: {replicates} replicates of {max(counts)} draws")
     return rows
 
@@ -270,13 +270,13 @@ def draw_normals(n: int, dimension: int, seed: int) -> Normals:
     return Normals(noise, rng.standard_normal(n))
 
 
-def _rows(dimension: int, readings: dict[tuple, list[Reading]]) -> list[dict]:
+def _rows(dimension: int, measured: dict[tuple, list[Measurement]]) -> list[dict]:
     rows = []
-    for (name, judge, n, size), found in readings.items():
-        exact = readings[name, judge, n, PERTURBATIONS[name].exact]
+    for (name, judge, n, size), found in measured.items():
+        exact = measured[name, judge, n, PERTURBATIONS[name].exact]
         row = {"perturbation": name, "size": size, "dimension": dimension, "points": n, "judge": judge}
-        for place, statistic in enumerate(Reading._fields):
-            own, theirs = (np.array([reading[place] for reading in some]) for some in (found, exact))
+        for place, statistic in enumerate(Measurement._fields):
+            own, theirs = (np.array([one[place] for one in some]) for some in (found, exact))
             row[statistic] = float(own.mean())
             signal, error = (0.0, 0.0) if found is exact else signal_over_noise(own, theirs)
             row |= {f"{statistic}_signal": signal, f"{statistic}_signal_se": error}
@@ -285,7 +285,16 @@ def _rows(dimension: int, readings: dict[tuple, list[Reading]]) -> list[dict]:
 
 
 def signal_over_noise(own: Float[np.ndarray, " r"], exact: Float[np.ndarray, " r"]) -> tuple[float, float]:
-    """The standardised difference of two means (Cohen's d), and its standard error (Hedges and Olkin 1985)."""
+    """The standardised difference of the means of two sets of n >= 3 numbers, and its standard error.
+
+    Hedges' g: of normal numbers with one variance it is unbiased, and its variance is that of a noncentral t (Hedges
+    1981, Distribution theory for Glass's estimator of effect size and related estimators), here with g in place of the
+    true signal.
+    """
     n = len(own)
-    signal = float((own.mean() - exact.mean()) / np.sqrt((own.var(ddof=1) + exact.var(ddof=1)) / 2))
-    return signal, float(np.sqrt(2 / n + signal**2 / (4 * n)))
+    freedom = 2 * n - 2
+    unbiased = 1 - 3 / (4 * freedom - 1)
+    noise = np.sqrt((own.var(ddof=1) + exact.var(ddof=1)) / 2)
+    signal = float(unbiased * (own.mean() - exact.mean()) / noise)
+    variance = unbiased**2 * freedom / (freedom - 2) * (2 / n + signal**2) - signal**2
+    return signal, float(np.sqrt(variance))

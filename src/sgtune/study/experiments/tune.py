@@ -127,7 +127,7 @@ def compare_horizons(task: Task, settings: Mapping) -> dict:
 
     Returns:
         ``seconds`` (the horizons), ``race_seconds`` (R), ``losses`` (their names), and ``samplers``: for each
-        ``sampler`` the ``arms``, the choices ``chosen`` (tuner, horizon, the arm's place or None, and its ``foreseen``
+        ``sampler`` the ``arms``, the choices ``chosen`` (tuner, horizon, the arm's place or None, and its ``predicted``
         error), and ``runs`` (of `run_replicates`).
     """
     section, losses = settings["horizons"], losses_of(task, prediction_draws=0)
@@ -143,7 +143,7 @@ def compare_horizons(task: Task, settings: Mapping) -> dict:
             "arms": [arm.to_record() for arm in arms],
             "chosen": [
                 {
-                    **{name: one[name] for name in ("tuner", "horizon", "foreseen")},
+                    **{name: one[name] for name in ("tuner", "horizon", "predicted")},
                     "arm": None if arm is None else arms.index(arm),
                 }
                 for one, arm in zip(chosen, best, strict=True)
@@ -160,7 +160,7 @@ def compare_horizons(task: Task, settings: Mapping) -> dict:
 
 
 def _choices(task: Task, settings: Mapping) -> list[dict]:
-    """Of each tuner and horizon the record of the ``best`` arm and its ``foreseen`` error, the value in its last rung;
+    """Of each tuner and horizon the record of the ``best`` arm and its ``predicted`` error, the value in its last rung;
     None if all diverged."""
     rows = []
     for tuner, seconds in product(AHEAD, settings["horizons"]["seconds"]):
@@ -173,6 +173,6 @@ def _choices(task: Task, settings: Mapping) -> list[dict]:
             best = result.best.to_record()
             values = [row["discrepancy"] for row in result.rows if best.items() <= row.items()]
         task.report(f"{task.sampler}, {tuner} for {seconds:g} s: {best}")
-        foreseen = values[-1] if values else None
-        rows.append({"tuner": tuner, "horizon": seconds, "best": best, "foreseen": foreseen})
+        predicted = values[-1] if values else None
+        rows.append({"tuner": tuner, "horizon": seconds, "best": best, "predicted": predicted})
     return rows

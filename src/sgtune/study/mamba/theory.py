@@ -47,13 +47,13 @@ def _of_sampler(record: Mapping, tuned: Mapping, seconds: float, of_reference: f
     prediction and reference's own error together make of it."""
     own = {"model": record["model"], "sampler": record["sampler"], "tuner": "theory"}
     if tuned["best"] is None:
-        yield Cell(**own, metric="foreseen_x100", missing=NO_ARM)
+        yield Cell(**own, metric="predicted_x100", missing=NO_ARM)
         return
     yield from choice_cells({**tuned, "arms": [tuned["best"]]})
     # What it predicted of an arm stands in the arm's last rung.
     predicted = [one["discrepancy"] for one in tuned["rungs"] if tuned["best"].items() <= one.items()][-1]
-    yield Cell(**own, metric="foreseen_x100", value=100 * predicted)
-    both = {"measured_x100": 0.01, "measured_over_foreseen": hypot(predicted, of_reference)}
+    yield Cell(**own, metric="predicted_x100", value=100 * predicted)
+    both = {"measured_x100": 0.01, "measured_over_predicted": hypot(predicted, of_reference)}
     if record["trusted"] is False or LOSS not in record["losses"] or seconds not in seconds_of([record]):
         missing = NOT_TRUSTED if record["trusted"] is False else DASH
         yield from (Cell(**own, metric=metric, missing=missing) for metric in both)
@@ -84,10 +84,10 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
         detail, arm, best = f"{chosen['horizon']:g} s", chosen["arm"], for_longest[chosen["tuner"]]
         about["detail"] = detail
         if arm is None:
-            yield Cell(**about, metric="foreseen_x100", missing=NO_ARM)
+            yield Cell(**about, metric="predicted_x100", missing=NO_ARM)
             continue
         yield from choice_cells({**record, **about, "arms": [own["arms"][arm]]}, detail)
-        yield Cell(**about, metric="foreseen_x100", value=100 * chosen["foreseen"])
+        yield Cell(**about, metric="predicted_x100", value=100 * chosen["predicted"])
         if record["trusted"] is False:
             yield from (Cell(**about, metric=metric_of(name), missing=NOT_TRUSTED) for name in after)
             continue

@@ -73,13 +73,13 @@ def facts_of(file: str) -> dict:
         if Path(next(iter(facts["files"]))) == path and changed(facts["files"]) is None:
             return facts
     with TemporaryDirectory() as folder:
-        answer = Path(folder, "facts.json")
-        command = [sys.executable, "-P", "-m", __name__, file, str(answer)]
+        target = Path(folder, "facts.json")
+        command = [sys.executable, "-P", "-m", __name__, file, str(target)]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        if not answer.is_file():
+        if not target.is_file():
             last = (done.stderr.strip().splitlines() or ["no words"])[-1]
             raise _refused(file, f"the process that reads it ended with status {done.returncode}: {last}")
-        facts = read_json(answer)
+        facts = read_json(target)
     if "refused" in facts:
         raise _refused(file, facts["refused"])
     write_json(kept, facts)
@@ -200,18 +200,18 @@ def _attempt(file: str, what: str, call: Callable[[], object]) -> object:
         raise _refused(file, f"{what}{f', line {at}' if at else ''}: {words}") from None
 
 
-def _answer(file: str, answer: str) -> None:
-    """Write the facts of ``file``, or why it is refused, to the file ``answer``."""
+def _write_facts(file: str, target: str) -> None:
+    """Write the facts of ``file``, or why it is refused, to the file ``target``."""
     try:
         model, paths = read_model(file)
     except InputError as problem:
-        write_json(answer, {"refused": str(problem).partition(" is not allowed: ")[2]})
+        write_json(target, {"refused": str(problem).partition(" is not allowed: ")[2]})
         return
     from sgtune.metrics import can_predict
     from sgtune.tuning.grid import default_fractions
 
     write_json(
-        answer,
+        target,
         {
             "files": {str(path): file_sha256(path) for path in (Path(file), *paths)},
             "n_data": model.n_data,
@@ -225,4 +225,4 @@ def _answer(file: str, answer: str) -> None:
 
 
 if __name__ == "__main__":
-    _answer(*sys.argv[1:])
+    _write_facts(*sys.argv[1:])
