@@ -286,7 +286,10 @@ def run_part(name: str, folder: Path, is_small: bool, limit: float) -> dict:
 
 
 def machine() -> dict:
-    """The card, its driver, and the versions; asked in a process of its own, which leaves the card free."""
+    """The processor, the card and its driver, and the versions; of JAX in a process of its own, which leaves the card
+    free."""
+    from sgtune.study.pipeline.provenance import of_processor
+
     facts = "{'backend': jax.default_backend(), 'device': jax.devices()[0].device_kind}"
     program = f"import jax, json; print(json.dumps({facts}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -308,6 +311,9 @@ def machine() -> dict:
     return found | {
         "commit": subprocess.run(commit, capture_output=True, text=True).stdout.strip() or None,
         "python": sys.version.split()[0],
+        "cpu": of_processor("model name"),
+        "cpu_family": of_processor("cpu family", "CPU implementer"),
+        "cpu_model": of_processor("model\t", "CPU part"),
         "cores": len(os.sched_getaffinity(0)),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -315,10 +321,12 @@ def machine() -> dict:
 
 def markdown(found: dict) -> str:
     """The speeds, and how each part ended, as tables."""
+    processor = "{cores} cores of {cpu}, family {cpu_family}, model {cpu_model}".format(**found)
+    driver = f"driver {found['driver']}, " if found["card"] else ""
     lines = [
-        f"# {found['card']}",
+        f"# {found['card'] or processor}",
         "",
-        f"JAX {found['jax']}, driver {found['driver']}, {found['date'][:10]}.",
+        f"JAX {found['jax']}, {driver}{found['date'][:10]}, commit {(found['commit'] or 'unknown')[:10]}.",
         "",
     ]
     rows = found["parts"].get("steps", {}).get("sgld", [])
