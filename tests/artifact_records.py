@@ -12,7 +12,7 @@ from config_files import valid
 from sgtune.study import catalogue
 from sgtune.study.config.sections import tuners_of
 from sgtune.study.report.records import load_records
-from sgtune.study.report.records import records_of as belonging
+from sgtune.study.report.records import records_of as own_records
 from sgtune.study.studies import STUDIES, artifact, maker_of
 from sgtune.support.files import write_json
 
@@ -328,7 +328,7 @@ def make_records(*arguments, **options):
 def make(name, records):
     """The cells of a table, or the figure, of the main study."""
     about = artifact(name)
-    return maker_of(name)(belonging(records, about), **about.options)
+    return maker_of(name)(own_records(records, about), **about.options)
 
 
 def record_of(records, *whose):

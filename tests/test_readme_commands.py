@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from config_files import ROOT, changed, raw_config
+from config_files import LONGEST, ROOT, changed, raw_config
 
 from sgtune.sampling.budget import CostTable
 from sgtune.study.config.sections import settings_of
@@ -40,9 +40,6 @@ reference: {nuts: false}
 calibration: {table: null, seconds: 0.01}
 """
 """In place of config/own.yaml, beside the budgets of the tiny study."""
-
-LONGEST = 3600
-"""Seconds after which a command counts as one that hangs."""
 
 SIZES = {"logistic": (4_000, 3, 1e-4), "pmf": (320, 1_720, 1e-3), "bnn": (300, 3_985, 5e-3)}
 """N, D and the seconds of a step, by which seconds of the tiny study become steps: few, of large models."""

@@ -60,6 +60,9 @@ def test_an_artifact_has_a_maker_kinds_of_its_study_and_a_layout(name):
 
 def test_every_artifact_has_a_caption_and_every_caption_an_artifact():
     assert set(CAPTIONS) == set(NAMES)
+    for caption in CAPTIONS.values():
+        assert len(caption.above.split()) <= 40
+        assert len(caption.notes.split()) <= 80
 
 
 def run_of(config):

@@ -417,7 +417,7 @@ def sample(
     square root of such an h.
 
     Args:
-        model: the posterior, from `sgtune.define_model` or `sgtune.study.load_model`.
+        model: the posterior, from `sgtune.define_model`.
         sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``, or the sampler itself.
         gradient: the gradient estimator, such as `sgtune.gradients.control_variate`; what the name says if it is None.
         step_size: see above.

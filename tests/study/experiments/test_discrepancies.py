@@ -104,7 +104,7 @@ def test_a_disturbance_is_of_what_it_says_and_leaves_the_rest_as_it_is():
 
 
 @pytest.mark.parametrize(("dimension", "n"), [(4, 14), (203, 9)])
-def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dimension, n):
+def test_values_are_those_of_the_library_and_their_squares_are_jackknifed(dimension, n):
     """Which leaves each draw with itself out, where a square is a mean over pairs: it has no bias."""
     positions, scores = discrepancies.PERTURBATIONS["width"].draw(
         discrepancies.draw_normals(n, dimension, 0), 2.0

@@ -43,7 +43,7 @@ OF_TUNE = {"mamba-none": "tune, no preconditioner", "mamba-laplace": "tune, Lapl
 """`sgtune.tune` with its own grid, without and with a preconditioner, both on one processor."""
 
 RACES = ("mamba-ksd", "mamba-fssd")
-TUNERS = (*RACES, "grid", "heuristic")
+AUDITED = (*RACES, "grid", "heuristic")
 
 STUDY = Study(
     label="Audit of the published code",
@@ -105,7 +105,7 @@ def tuners_with(config: Mapping, defect: str, sampler: str) -> list[str]:
     the explicit SGHMC alone."""
     concerned = {
         "none": (),
-        "explicit": TUNERS if sampler.startswith("sghmc") else (),
+        "explicit": AUDITED if sampler.startswith("sghmc") else (),
         "restarts": RACES,
         "u_statistic": ("mamba-fssd",),
         "as_published": RACES,

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from sgtune.study.audit.artifacts import CLAIMS, MODEL, RACES
-from sgtune.study.audit.artifacts import TUNERS as AUDITED
+from sgtune.study.audit.artifacts import AUDITED, CLAIMS, MODEL, RACES
 from sgtune.study.catalogue import MODELS, TUNERS
 from sgtune.study.mamba.comparison import choice_cells
 from sgtune.study.mamba.reference import doubted
@@ -110,7 +109,7 @@ def _end(least: Callable, of: Callable[[int], Iterable[Interval]]) -> Interval:
     return found._replace(low=all_right.low) if least is max else found._replace(high=all_right.high)
 
 
-whose = itemgetter("sampler", "tuner")
+pair_of = itemgetter("sampler", "tuner")
 
 
 class Results:
@@ -120,8 +119,8 @@ class Results:
         def own(kind: str) -> list[dict]:
             return [one for one in records.get(kind, ()) if one["model"] == model]
 
-        self.evaluation = {whose(one): one for one in own("evaluation")}
-        self.tuning = {whose(one): one for one in of_tuners(own("tuning"))}
+        self.evaluation = {pair_of(one): one for one in own("evaluation")}
+        self.tuning = {pair_of(one): one for one in of_tuners(own("tuning"))}
         self.regret, self.estimates = own("regret"), own("estimates")
         self.doubts = doubted(records)
         self.samplers = list(dict.fromkeys(sampler for sampler, _ in self.evaluation))
@@ -485,12 +484,12 @@ def as_published(records: Records) -> Records:
     What grid search and the heuristic change by is the explicit SGHMC alone."""
     replaced = {}
     for defect in ("explicit", "as_published"):
-        replaced |= {whose(one): one for one in records.get("audits", ()) if one["defect"] == defect}
+        replaced |= {pair_of(one): one for one in records.get("audits", ()) if one["defect"] == defect}
     found = records["evaluation"]
-    raced = {whose(one) for one in found if one["model"] == MODEL and one["tuner"] in RACES}
+    raced = {pair_of(one) for one in found if one["model"] == MODEL and one["tuner"] in RACES}
     if not replaced or raced - replaced.keys():
         return {}
-    evaluation = [replaced.get(whose(one), one) if one["model"] == MODEL else one for one in found]
+    evaluation = [replaced.get(pair_of(one), one) if one["model"] == MODEL else one for one in found]
     return records | {"evaluation": evaluation}
 
 
@@ -498,11 +497,11 @@ def defects(records: Records) -> list[Cell]:
     """Of each tuner and defect the KSD, the error of the sds and the hyperparameters; without a defect those of the
     samplers and tuners that have one. And the paper's number, from the first of its tables that has it."""
     found = required(records, "audits")
-    concerned = {whose(one) for one in found}
+    concerned = {pair_of(one) for one in found}
     ours = [
         one | {"defect": "none"}
         for one in required(records, "evaluation")
-        if one["model"] == MODEL and whose(one) in concerned
+        if one["model"] == MODEL and pair_of(one) in concerned
     ]
     cells = []
     for record in sorted([*ours, *found], key=lambda one: AUDITED.index(one["tuner"])):

@@ -150,20 +150,20 @@ class RunningPrediction:
     """The mean of class probabilities from one step on; before that, the newest ones alone.
 
     Args:
-        burn_in: readings whose predictions do not enter the mean.
+        burn_in: the number of first predictions that do not enter the mean.
     """
 
     def __init__(self, targets: np.ndarray, burn_in: int):
         self.targets, self.burn_in = np.asarray(targets, np.int64), burn_in
-        self.readings, self.total = 0, np.float64(0)
+        self.count, self.total = 0, np.float64(0)
 
     def add(self, probabilities: Float[np.ndarray, "m k"]) -> tuple[float | None, float | None]:
-        """One reading more: the error rate and the log-loss of what is predicted now; None if it is not finite."""
-        self.readings += 1
+        """One prediction more: the error rate and the log-loss of what is predicted now; None if it is not finite."""
+        self.count += 1
         mean = probabilities
-        if self.readings > self.burn_in:
+        if self.count > self.burn_in:
             self.total = self.total + probabilities
-            mean = self.total / (self.readings - self.burn_in)
+            mean = self.total / (self.count - self.burn_in)
         if not np.isfinite(mean).all():
             return None, None
         own = np.take_along_axis(mean, self.targets[:, None], axis=1)[:, 0]

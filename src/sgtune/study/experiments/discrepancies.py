@@ -233,9 +233,9 @@ def measure_sensitivity(
 
         (mean - mean of exact draws) / sqrt((variance + variance of exact draws) / 2),
 
-    corrected for the few replicates (`signal_over_noise`), with its standard error for independent samples: exact and perturbed draws of a replicate come from the same
-    normals, so the true standard error is at most this. A negative signal means that the judge prefers these draws to
-    exact ones.
+    corrected for the few replicates (`signal_over_noise`), with its standard error for independent samples: exact and
+    perturbed draws of a replicate come from the same normals, so the true standard error is at most this. A negative
+    signal means that the judge prefers these draws to exact ones.
 
     Memory: three sets of draws in float32 and three in float64, each of at most `MOST_NUMBERS`, and what the
     discrepancies need.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sgtune.study.catalogue import MODELS, TUNERS, has_axis, losses_of
 from sgtune.study.config.sections import model_settings, settings_of
-from sgtune.study.pipeline import plan as of
+from sgtune.study.pipeline import plan
 from sgtune.support.axes import AXES, STEP_SIZE
 from sgtune.support.files import read_json
 from sgtune.tuning import halving_schedule
@@ -59,43 +59,42 @@ def budgets(config: Mapping) -> list[Jobs]:
 
 
 def _of_model(config: Mapping, model: str) -> list[Jobs]:
-    own, samplers, extras = model_settings(config, model), config["samplers"], of.extras_of(config, model)
+    own, samplers, extras = model_settings(config, model), config["samplers"], plan.extras_of(config, model)
     evaluation, regret, estimates, nuts = (own[k] for k in ("evaluation", "regret", "estimates", "reference"))
     curves, n, n_samplers = evaluation["curves"], evaluation["replicates"], len(samplers)
     by_clock = evaluation["clock"] == "wall"
-    tuners = {sampler: of.tuning_settings(config, model, sampler) for sampler in samplers}
+    tuners = {sampler: plan.tuning_settings(config, model, sampler) for sampler in samplers}
     races = {sampler: _race(own["grids"], own["mamba"], sampler) for sampler in samplers}
     tuned = [
-        of.n_races(name, one) * _race(one["grids"], one[TUNERS[name].section], sampler)
+        plan.n_races(name, one) * _race(one["grids"], one[TUNERS[name].section], sampler)
         for sampler in samplers
         for name, one in tuners[sampler].items()
         if TUNERS[name].is_random
     ]
-    shapes = of.shapes_of(settings_of(config, "cost", model), MODELS[model].n_data(own["data"][model]))
+    shapes = plan.shapes_of(settings_of(config, "cost", model), MODELS[model].n_data(own["data"][model]))
     of_run = n * evaluation["seconds"] + max(0, curves["replicates"] - n) * curves["seconds"][-1]
     n_chains = len(estimates["log10_step_sizes"]) + len(estimates["batch_fractions"])
     jobs = {
         "find_map": (1, 0.0),
         "calibrate_cost": (1, len(shapes) * own["calibration"]["seconds"], True),
-        "tune_sampler": (n_samplers, sum(tuned), of.tunes_alone(config, model)),
+        "tune_sampler": (n_samplers, sum(tuned), plan.tunes_alone(config, model)),
         "evaluate_sampler": (n_samplers, sum(map(len, tuners.values())) * of_run, by_clock),
         "compare_clocks": (1, n * evaluation["seconds"], True),
         "estimate_discrepancies": (1, n_chains * estimates["seconds"]),
     }
     if not MODELS[model].in_paper:
-        checked = n_samplers * of.CHECKED_CHAINS * evaluation["seconds"]
+        checked = n_samplers * plan.CHECKED_CHAINS * evaluation["seconds"]
         jobs["check_sampler"] = (n_samplers, checked, by_clock)
     if nuts["nuts"]:
-        jobs["combine_nuts"] = (1, 0.0)
-        jobs |= {"measure_widths": (1, 0.0)} if MODELS[model].in_paper else {}
+        jobs |= dict.fromkeys(["combine_nuts", *["measure_widths"] * MODELS[model].in_paper], (1, 0.0))
         jobs["sample_nuts"] = (nuts["chains"], nuts["chains"] * nuts["n_warmup"] + nuts["n_draws"])
     if "regret" in extras:
         n_losses, screen = len(losses_of(model, nuts["nuts"])), regret["screen"]
         oracles = min(screen["oracle_losses"], n_losses) * own["tuning"]["replicates"]
         each = {s: screen["replicates"] * _race(own["grids"], screen, s) for s in samplers}
         jobs["screen_grid"] = (n_samplers, sum(each[s] + oracles * races[s] for s in samplers))
-        chosen = sum(of.n_races(*one) for s in samplers for one in tuners[s].items())
-        n_arms = chosen + n_samplers * (n_losses * regret["finalists"] + oracles + of.RANDOM_ARMS)
+        chosen = sum(plan.n_races(*one) for s in samplers for one in tuners[s].items())
+        n_arms = chosen + n_samplers * (n_losses * regret["finalists"] + oracles + plan.RANDOM_ARMS)
         jobs["rerun_finalists"] = (n_samplers, n_arms * regret["replicates"] * regret["seconds"][-1])
     if "horizons" in extras:
         ahead = settings_of(config, "horizons", model)["horizons"]

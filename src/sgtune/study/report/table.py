@@ -359,9 +359,9 @@ def html_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] =
 def to_html(
     frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
 ) -> str:
-    """A page that needs no other file: the table first, its caption and notes below."""
-    notes = [caption.above, *caption.below(frame).splitlines()]
-    return html_page(about.title, html_tables(frame, about, names), notes, footer)
+    """A page that needs no other file: the caption, the table, and the notes below it."""
+    shown = f"<p>{escape(caption.above)}</p>\n{html_tables(frame, about, names)}"
+    return html_page(about.title, shown, caption.below(frame).splitlines(), footer)
 
 
 def html_page(title: str, shown: str, notes: Iterable[str], footer: str = "") -> str:
