@@ -1,4 +1,4 @@
-# README's first command in a container. Tested with podman on Debian 12 and its Python 3.11, for want of the base image.
+# README's first command in a container. Built and run with podman from Debian 12 and its Python 3.11; not yet from this base image.
 #   docker build -t sgtune . && docker run --rm -v "$PWD/results:/sgtune/results" -v "$PWD/.snakemake:/sgtune/.snakemake" sgtune
 # Without .snakemake a later run with other settings finds nothing to do.
 FROM python:3.11-slim

@@ -174,7 +174,7 @@ def tuning(path: Path, is_small: bool) -> None:
     found = {"data": "simulated", "n_data": model.n_data, "dimension": model.dimension}
     began = perf_counter()
     mode = map_result(
-        model, **({"epochs": 2, "max_steps": 3} if is_small else {"epochs": 100, "max_steps": 500})
+        model, **({"epochs": 2, "max_steps": 3} if is_small else {"epochs": 20, "max_steps": 100})
     )
     found["mode"] = {"seconds": perf_counter() - began, **mode._asdict(), "position": None}
     save(path, found)
@@ -298,9 +298,9 @@ def machine() -> dict:
     )
     try:
         query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
-        answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
+        answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0]
         found |= dict(zip(("card", "driver", "memory"), answer.split(", "), strict=False))
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, IndexError, subprocess.CalledProcessError):
         found |= {"card": None, "driver": None}
     for package in ("jax", "jaxlib", "jax-cuda13-plugin", "jax-cuda12-plugin", "numpy", "blackjax"):
         try:
@@ -320,11 +320,15 @@ def machine() -> dict:
 
 
 def markdown(found: dict) -> str:
-    """The speeds, and how each part ended, as tables."""
+    """The speeds, and how each part ended, as tables. A card has them only if JAX ran on it."""
     processor = "{cores} cores of {cpu}, family {cpu_family}, model {cpu_model}".format(**found)
-    driver = f"driver {found['driver']}, " if found["card"] else ""
+    is_on_card = found.get("backend") == "gpu" and found["card"]
+    driver = f"driver {found['driver']}, " if is_on_card else ""
+    device = (
+        found["card"] if is_on_card else processor if found.get("backend") == "cpu" else found.get("device")
+    )
     lines = [
-        f"# {found['card'] or processor}",
+        f"# {device}{', small data' * found['is_small']}",
         "",
         f"JAX {found['jax']}, {driver}{found['date'][:10]}, commit {(found['commit'] or 'unknown')[:10]}.",
         "",
@@ -335,10 +339,16 @@ def markdown(found: dict) -> str:
         rates = [f"{sorted(row[name])[1]:,.0f}" if name in row else "–" for name in ("library", "blackjax")]
         ratio = f"{row['ratio']:.2f}" if "ratio" in row else "–"
         lines.append(f"| {row['sampler']} | {row['batch_size']:,} | {rates[0]} | {rates[1]} | {ratio} |")
-    lines += ["", "| Batch | Chains | Steps/s of all chains |", "| ---: | ---: | ---: |"]
+    lines += [
+        "",
+        "| Batch | Chains | Steps/s of all chains | Over one chain |",
+        "| ---: | ---: | ---: | ---: |",
+    ]
+    single = 1.0
     for row in found["parts"].get("width", {}).get("lockstep", []):
         rate = row["chain_steps_per_second"]
-        lines.append(f"| {row['batch_size']:,} | {row['chains']:,} | {rate:,.0f} |")
+        single = rate if row["chains"] == 1 else single
+        lines.append(f"| {row['batch_size']:,} | {row['chains']:,} | {rate:,.0f} | {rate / single:,.1f} |")
     lines += ["", "| Part | Seconds | Outcome |", "| --- | ---: | --- |"]
     for name, part in found["parts"].items():
         counts = [f"{number} {outcome.lower()}" for outcome, number in part.get("outcomes", {}).items()]

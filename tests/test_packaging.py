@@ -172,9 +172,9 @@ def test_a_wheel_works_in_an_empty_environment(wheel, tmp_path):
 
 @pytest.mark.network
 @pytest.mark.parametrize("python", ["python3.12", "python3.13"])
-def test_draws_go_to_arviz_of_today(wheel, tmp_path, python):
-    """The tests of what goes to and comes from ArviZ and NumPyro, with their newest versions: ArviZ is at 1 or above
-    from Python 3.12 on, where a run is an `xarray.DataTree`."""
+def test_chains_and_their_draws_in_arviz_of_today(wheel, tmp_path, python):
+    """The tests of chains, and of what goes to and comes from ArviZ and NumPyro, with the newest versions: ArviZ is at
+    1 or above from Python 3.12 on, where a run is an `xarray.DataTree`."""
     # A command of this name may also be one that says which versions it lacks.
     if shutil.which(python) is None or subprocess.run([python, "-c", ""], capture_output=True).returncode:
         pytest.skip(f"{python} is not installed")
@@ -186,6 +186,7 @@ def test_draws_go_to_arviz_of_today(wheel, tmp_path, python):
     run("-m", "pip", "install", "--quiet", f"{wheel}[arviz,numpyro,plots]", "h5py", *tools)
     run("-c", "import arviz; assert int(arviz.__version__.partition('.')[0]) >= 1")
     files = [f"tests/bridges/test_{name}.py" for name in ("arviz_trees", "numpyro_models")]
+    files += ["tests/samplers/test_samplers.py", "tests/sampling/test_chain.py"]
     printed = run(*PYTEST, "-rs", *files)
     assert "test_arviz_trees" not in printed, "not skipped"
 

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import pytest
 
+from sgtune.support import files
 from sgtune.support.errors import DataError, InputError, check_choice, check_integer, check_number
 from sgtune.support.files import atomic_write, file_sha256, read_json, remove_unfinished, write_json
 from sgtune.support.randomness import LARGEST_SEED, named_key, named_keys
@@ -55,13 +56,18 @@ with atomic_write({str(path)!r}) as temporary:
     os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", killed]).returncode == -signal.SIGKILL
-    assert len(os.listdir(path.parent)) == 1
+    (left,) = os.listdir(path.parent)
+    # Of another machine that shares the folder, where the same number may be that of a running process.
+    foreign, abandoned = (path.with_name(left.replace(files._host(), host)) for host in ("0" * 8, "1" * 8))
+    foreign.touch()
+    abandoned.touch()
+    os.utime(abandoned, (0, 0))
     (path.parent / ".of-a-user.txt").touch()
     with atomic_write(path) as temporary:
         temporary.write_text("new")
         remove_unfinished(tmp_path)
         own += os.listdir(path.parent)
-    assert sorted(own) == sorted([temporary.name, ".of-a-user.txt"])
+    assert sorted(own) == sorted([temporary.name, ".of-a-user.txt", foreign.name])
     assert path.read_text("utf-8") == "new"
 
 

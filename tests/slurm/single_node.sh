@@ -116,11 +116,13 @@ until grep -qs "Slurm job" $logs/logistic-0.log || ! kill -0 $head; do sleep 1; 
 sleep 20
 kill -KILL "$head"
 sleep 5
-echo "jobs that run on: $(squeue --noheader | wc -l)"
+running=$(squeue --noheader | wc -l)
+echo "jobs that run on: $running"
+[ "$running" -gt 0 ] || failed=1
 "${submit[@]}" "${killed[@]}" --unlock >"$work/unlock.log" 2>&1
 echo "started again beside them:"
-"${submit[@]}" "${killed[@]}" --retries 0 >"$work/again.log" 2>&1 || true
-grep -h "another process" -r $logs "$work/again.log" .snakemake/slurm_logs | sort -u || true
+if "${submit[@]}" "${killed[@]}" --retries 0 >"$work/again.log" 2>&1; then echo "FAILED: both worked on the same results"; failed=1; fi
+grep -h "another process" -r $logs "$work/again.log" .snakemake/slurm_logs | sort -u || failed=1
 scancel --user="$USER"
 sleep 5
 "${submit[@]}" "${killed[@]}" --unlock >"$work/unlock.log" 2>&1 || true

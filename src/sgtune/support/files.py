@@ -7,10 +7,13 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from socket import gethostname
+from time import time
 from uuid import uuid4
 from zipfile import BadZipFile
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +23,7 @@ from sgtune.support.errors import DataError
 __all__ = [
     "atomic_write",
     "file_sha256",
+    "full_disk_named",
     "read_json",
     "read_npz",
     "read_record",
@@ -35,6 +39,9 @@ FORMAT = 1
 FULL = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
 """A full disk in the system's words, which errors of HDF5 have as well, without its number."""
 
+ABANDONED = 24 * 3600.0
+"""Seconds after which no process of another machine is still at work on a file."""
+
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
@@ -47,26 +54,42 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         DataError: the disk is full.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.stem}-{os.getpid()}-{uuid4().hex[:8]}{path.suffix}")
+    temporary = path.with_name(f".{path.stem}-{_host()}-{os.getpid()}-{uuid4().hex[:8]}{path.suffix}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        os.replace(temporary, path)
-    except Exception as error:
-        if any(words in str(error) for words in FULL):
-            raise DataError(f"{path}: the disk is full, and the file was not written") from None
-        raise
+        with full_disk_named(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def full_disk_named(path: str | Path) -> Iterator[None]:
+    """One line, with ``path``, in place of the error of a disk that is full."""
+    try:
+        yield
+    except Exception as error:
+        if any(words in str(error) for words in FULL):
+            raise DataError(f"{path}: the disk is full, and the file was not written") from None
+        raise
+
+
 def remove_unfinished(folder: str | Path) -> None:
     """Delete what `atomic_write` left below ``folder`` in processes that were killed. Files of a process that runs on
-    this machine stay: it may be writing them."""
+    this machine stay: it may be writing them. So do those of other machines of a shared file system, for a day."""
     for path in Path(folder).rglob(".*"):
-        named = re.fullmatch(r"\..*-(\d{1,9})-[0-9a-f]{8}(\.[^.]*)?", path.name)
-        if named and not _is_running(int(named[1])):
-            path.unlink(missing_ok=True)
+        named = re.fullmatch(r"\..*-([0-9a-f]{8})-(\d{1,9})-[0-9a-f]{8}(\.[^.]*)?", path.name)
+        if named is None:
+            continue
+        with suppress(FileNotFoundError):
+            is_own, age = named[1] == _host(), time() - path.stat().st_mtime
+            if not _is_running(int(named[2])) if is_own else age > ABANDONED:
+                path.unlink()
+
+
+def _host() -> str:
+    return f"{crc32(gethostname().encode()):08x}"
 
 
 def _is_running(process: int) -> bool:

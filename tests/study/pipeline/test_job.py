@@ -198,7 +198,8 @@ def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, 
     rule = rule_with({}, log=["results/trial/logs/job.log"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLURM_JOB_ID", "45")
-    monkeypatch.setattr(module, "PATIENCE", 0)
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "large")
+    monkeypatch.setattr(module, "PATIENCE_ON_CLUSTER", 0)
     monkeypatch.setattr(os, "_exit", sys.exit)
     monkeypatch.setattr(sys, "stdout", sys.stdout)
     monkeypatch.setattr(sys, "stderr", sys.stderr)
@@ -210,14 +211,14 @@ def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, 
         (line,) = {
             text for text in capfd.readouterr().err.splitlines() if text.startswith("Error in a_rule: ")
         }
-        owner = f"process {other.pid} on {socket.gethostname()}, Slurm job 45"
+        owner = f"process {other.pid} on {socket.gethostname()}, Slurm job 45 of large"
         assert f"another process makes the same results ({owner})" in line
         other.kill()
     with module.job(rule):
         pass
     assert Path(rule.log[0]).read_text("utf-8").startswith(f"process {os.getpid()} on ")
     (lock,) = module.LOCKS.iterdir()
-    assert lock.read_text("utf-8") == f"process {os.getpid()} on {socket.gethostname()}, Slurm job 45\n"
+    assert lock.read_text("utf-8") == f"process {os.getpid()} on {socket.gethostname()}, Slurm job 45 of large\n"
 
 
 def test_a_job_refuses_an_input_that_is_not_what_its_job_wrote(tmp_path, monkeypatch, capfd):

@@ -24,7 +24,7 @@ from sgtune.study.config.sections import fingerprint
 from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.study.pipeline.provenance import Provenance, check_inputs, keep_sums, of_processor
 from sgtune.support.errors import DataError, InputError
-from sgtune.support.files import file_sha256, read_json, write_json
+from sgtune.support.files import file_sha256, full_disk_named, read_json, write_json
 from sgtune.support.machine import OPTIMISATION, only_cpu
 
 if TYPE_CHECKING:
@@ -35,9 +35,11 @@ JUDGED_BY = ("data", "map", "laplace", "ood", "cost", "reference")
 """The input files of which all pieces of a job are made."""
 
 LOCKS = Path("results", ".cache", "locks")
-PATIENCE = 10.0
+PATIENCE, PATIENCE_ON_CLUSTER = 10.0, 120.0
 """Seconds after which a job does not wait any longer for another one that makes the same results: one whose Snakemake
-was killed ends within two."""
+was killed ends within two, and a file system forgets the locks of a node that failed within some ninety."""
+
+SLURM_JOB = "SLURM_JOB_ID"
 
 WORKFLOW_PROCESS = "SGTUNE_WORKFLOW_PROCESS"
 """The environment variable that names the process of Snakemake."""
@@ -218,8 +220,9 @@ def job(snakemake) -> Iterator[Job]:
     """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line."""
     try:
         if snakemake.log:
-            _claim(snakemake.log[0])
-            _open_log(snakemake.log[0])
+            with full_disk_named(snakemake.log[0]):
+                _claim(snakemake.log[0])
+                _open_log(snakemake.log[0])
         _end_with_workflow()
         set_up_xla(snakemake.threads, Path("results", ".cache", "jax"))
         this = Job(snakemake)
@@ -293,7 +296,7 @@ def _claim(log: str) -> None:
     path = LOCKS / re.sub(r"[^A-Za-z0-9.=-]+", "_", log)
     path.parent.mkdir(parents=True, exist_ok=True)
     file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - open until the job ends
-    until = perf_counter() + PATIENCE
+    until = perf_counter() + (PATIENCE_ON_CLUSTER if SLURM_JOB in os.environ else PATIENCE)
     while not _locked(file):
         if perf_counter() > until:
             owner = path.read_text("utf-8").strip()
@@ -301,6 +304,7 @@ def _claim(log: str) -> None:
         sleep(0.2)
     file.truncate(0)
     print(_name_of_process(), file=file, flush=True)
+    os.fsync(file.fileno())  # other machines of a shared file system read it
     _held.append(file)
 
 
@@ -309,7 +313,10 @@ _held: list[TextIO] = []
 
 
 def _name_of_process() -> str:
-    cluster = f", Slurm job {os.environ['SLURM_JOB_ID']}" if "SLURM_JOB_ID" in os.environ else ""
+    own = os.environ
+    cluster = (
+        f", Slurm job {own[SLURM_JOB]} of {own.get('SLURM_CLUSTER_NAME', '?')}" if SLURM_JOB in own else ""
+    )
     return f"process {os.getpid()} on {gethostname()}{cluster}"
 
 
