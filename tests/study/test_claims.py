@@ -293,7 +293,7 @@ def test_what_is_said_of_the_papers_claims_is_in_their_table():
     assert value[list(counts)].to_dict() == pytest.approx(counts)
     assert ours.loc["ksd_pmf", ["lowest", "highest"]].tolist() == [1, 5]
     verdicts = found.xs("verdict", level="detail")["shown"]
-    assert f"Six of [{len(verdicts)} claims]" in (ROOT / "README.md").read_text("utf-8")
+    assert f"six of [{len(verdicts)} claims]" in (ROOT / "README.md").read_text("utf-8")
     assert len(CLAIMS) == 6
     # What the network's smaller grid does to the ECE of SGNHT.
     eces = cells_of("paper", "table10", "ece_percent")["value"]
@@ -317,7 +317,8 @@ def test_what_is_said_of_the_defects_is_in_their_table():
     of_paper = [
         theirs["table1", "heuristic", metric, "sghmc"] for metric in ("ksd", "relative_sd_error_x100")
     ]
-    said = "its KSD is {:,.0f} and its ξ {:.0f}, where the paper prints {:,.0f} and {:.0f}. With the leapfrog they are"
+    said = "its KSD is {:,.0f} and its ξ {:.0f}, where the paper prints {:,.0f} and {:.0f}. "
+    said += "Why they are larger still is not known. With the leapfrog they are"
     said = said.format(
         round(ksd["explicit", "sghmc"], -2), xi["explicit", "sghmc"] / 100, of_paper[0], of_paper[1] / 100
     )
@@ -332,6 +333,10 @@ def test_what_is_said_of_the_defects_is_in_their_table():
     printed = theirs["table5", "mamba-fssd", "log10_step_size"]
     assert ((steps["as_published"] - printed[steps["as_published"].index]).abs() <= 0.5).all()
     assert len(steps["as_published"]) == 6
+    # About half of the paper's, or less; only an upper end of that for SGNHT is known.
+    cells = published("audit", "defects", "tuner", "metric", "detail", "sampler").loc["mamba-ksd", "ksd"]
+    most = cells["value"].fillna(cells["upper"])["as_published"]
+    assert (most / theirs["table1", "mamba-ksd", "ksd"])[["sgld", "sgnht"]].max() < 0.56
     # With the U-statistic alone, and no race at 0.1, a chain is near the posterior for SGLD-CV alone.
     errors = found.loc["mamba-fssd", "relative_sd_error_x100", "u_statistic"][four]
     assert list(errors.index[errors < 100]) == ["sgld-cv"]
@@ -452,7 +457,7 @@ def test_readme_says_what_a_gpu_and_a_processor_showed():
         assert words.format(min(ratios), max(ratios)) + " times BlackJAX's speed" in said
     outcomes = on_card["tests"]["outcomes"]
     words = (
-        f"of {sum(outcomes.values())} tests that ran there before a limit of time {outcomes['FAILED']} failed"
+        f"{outcomes['FAILED']} of the {sum(outcomes.values())} tests that its limit of time allowed failed"
     )
     assert f"{words}, and a tuning did not end" in said
     assert "not done" in on_card["tuning"]["error"]

@@ -218,7 +218,9 @@ def test_a_job_does_not_start_while_another_process_makes_its_results(tmp_path, 
         pass
     assert Path(rule.log[0]).read_text("utf-8").startswith(f"process {os.getpid()} on ")
     (lock,) = module.LOCKS.iterdir()
-    assert lock.read_text("utf-8") == f"process {os.getpid()} on {socket.gethostname()}, Slurm job 45 of large\n"
+    assert (
+        lock.read_text("utf-8") == f"process {os.getpid()} on {socket.gethostname()}, Slurm job 45 of large\n"
+    )
 
 
 def test_a_job_refuses_an_input_that_is_not_what_its_job_wrote(tmp_path, monkeypatch, capfd):
