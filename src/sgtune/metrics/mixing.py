@@ -2,7 +2,6 @@
 
 import numpy as np
 from jaxtyping import Float
-from scipy import fft
 
 __all__ = ["effective_draws", "effective_of", "halves_of", "split_rhat"]
 
@@ -41,6 +40,8 @@ def effective_of(chains: Float[np.ndarray, "k c n"]) -> Float[np.ndarray, " k"]:
     initial positive sequence), each no larger than those before it (his monotone sequence). At most c n log10(c n), as
     of draws that alternate. A quantity that never moves, but for rounding, has c n.
     """
+    from scipy import fft  # here, because most jobs need no SciPy
+
     _, c, n = chains.shape
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         means = chains.mean(axis=-1)
