@@ -16,6 +16,7 @@ import pytest
 from config_files import ROOT, snakemake
 
 from sgtune.study.ground_truth.draws import read_draws
+from sgtune.support import files
 
 pytestmark = pytest.mark.slow
 
@@ -198,9 +199,8 @@ def test_the_report_has_the_artifacts_by_their_titles(run, folder):
 
 
 def test_what_a_killed_job_has_left_is_removed(folder, run):
-    left = (
-        folder / f"results/killed/.data-{2**22 + 1}-0123abcd.json"
-    )  # no machine has a process of that number
+    # No machine has a process of that number.
+    left = folder / f"results/killed/.data-{files._host()}-{2**22 + 1}-0123abcd.json"
     left.touch()
     assert study(folder, "table1", "--forcerun", "make_table").returncode == 0
     assert not left.exists()
