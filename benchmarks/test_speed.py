@@ -1,8 +1,9 @@
 """Speeds and their targets: ``pytest -n 0 -m benchmark -s benchmarks`` prints both, and asserts no times.
 
 Two targets are out of reach on two cores with AVX2. A step of 800 rows should be three times as fast as BlackJAX's, and
-is up to 2.6 times. The KSD of 500 draws in 79,510 dimensions should take half a second: it is products of matrices in
-float64, 8e10 operations, which take 0.8 s at the cores' peak.
+is up to 2.6 times: of its 29 microseconds on an EPYC of family 25, model 1, reading the rows takes 15 to 19, drawing
+their places 6, the gradient and the noise one each. The KSD of 500 draws in 79,510 dimensions should take half a
+second: it is products of matrices in float64, 8e10 operations, which take 0.8 s at the cores' peak.
 """
 
 import json
