@@ -3,8 +3,8 @@ configuration.
 
 A link or a picture on a line of its own, whose title is ``table STUDY/NAME``, ``figure STUDY/NAME`` or ``provenance
 STUDY``, leads to an artifact in results/published. On the site the artifact itself stands in its place, under a heading
-of its own: the table, with the labels that rows share in one cell, or the figure; below it its caption and notes; or
-the line about the run. A reader of the Markdown files has the link, or the picture.
+of its own: the table, with the labels that rows share in one cell, between its caption and its notes; the figure above
+its own; or the line about the run. A reader of the Markdown files has the link, or the picture.
 """
 
 import re
@@ -65,20 +65,22 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
                 .replace("h2>", "h4>")
                 .replace("dataframe", "cells")
             )
-            below = [caption.above, caption.below(frame)]
+            above, below = _notes(caption.above), _notes(caption.below(frame))
         else:
             shown = f'<img alt="{about.title}" src="{up}published/{study}/figures/{name}.svg">'
-            below = caption.paragraphs
+            above, below = "", _notes(*caption.paragraphs)
         # Pages lie in folders of their own, so that a relative address of HTML needs one step more than a link.
         shown = shown.replace('src="', 'src="../') if not page.is_homepage else shown
-        below = "\n\n".join(filter(None, below))
-        return (
-            f'### {about.title} {{#{study}-{name}}}\n\n<div class="artifact">\n{shown}\n</div>\n\n'
-            f'<div class="notes" markdown="1">\n{below}\n</div>'
-        )
+        heading = f"### {about.title} {{#{study}-{name}}}"
+        return f'{heading}\n\n{above}<div class="artifact">\n{shown}\n</div>\n\n{below}'
 
     markdown = LINE.sub(in_place, markdown).replace(
         f"](../{up}{CONFIGURATION})", f"]({up}{CONFIGURATION_PAGE})"
     )
     markdown = markdown.replace(f"](../{up}{BENCHMARKS}/", f"]({up}benchmarks/")
     return markdown.replace("](../docs/", "](") if page.file.src_uri == CONFIGURATION_PAGE else markdown
+
+
+def _notes(*paragraphs: str) -> str:
+    words = "\n\n".join(filter(None, paragraphs))
+    return f'<div class="notes" markdown="1">\n{words}\n</div>\n\n' if words else ""
