@@ -83,8 +83,10 @@ def remove_unfinished(folder: str | Path) -> None:
         if named is None:
             continue
         with suppress(FileNotFoundError):
-            is_own, age = named[1] == _host(), time() - path.stat().st_mtime
-            if not _is_running(int(named[2])) if is_own else age > ABANDONED:
+            is_at_work = time() - path.stat().st_mtime < ABANDONED
+            if named[1] == _host():
+                is_at_work = _is_running(int(named[2]))
+            if not is_at_work:
                 path.unlink()
 
 

@@ -1,6 +1,5 @@
-"""The expected time of a run: a job takes its start-up and compilation, and its budget times the overhead of its rule
-(arms in lockstep take a part of their seconds, scores come on top), as in the newest results of the same rule and model
-below ``results/``."""
+"""The expected time of a run: its jobs' start-up, compilation, and budgets times overheads (arms in lockstep take a part of
+their seconds, scores come on top), as in the newest results of the same rule and model below ``results/``."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -86,7 +85,8 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         checked = n_samplers * plan.CHECKED_CHAINS * evaluation["seconds"]
         jobs["check_sampler"] = (n_samplers, checked, by_clock)
     if nuts["nuts"]:
-        jobs |= dict.fromkeys(["combine_nuts", *["measure_widths"] * MODELS[model].in_paper], (1, 0.0))
+        jobs["combine_nuts"] = (1, 0.0)
+        jobs |= {"measure_widths": (1, 0.0)} if MODELS[model].in_paper else {}
         jobs["sample_nuts"] = (nuts["chains"], nuts["chains"] * nuts["n_warmup"] + nuts["n_draws"])
     if "regret" in extras:
         n_losses, screen = len(losses_of(model, nuts["nuts"])), regret["screen"]

@@ -313,11 +313,10 @@ _held: list[TextIO] = []
 
 
 def _name_of_process() -> str:
-    own = os.environ
-    cluster = (
-        f", Slurm job {own[SLURM_JOB]} of {own.get('SLURM_CLUSTER_NAME', '?')}" if SLURM_JOB in own else ""
+    number, cluster = (os.environ.get(name) for name in (SLURM_JOB, "SLURM_CLUSTER_NAME"))
+    return f"process {os.getpid()} on {gethostname()}" + (
+        f", Slurm job {number} of {cluster}" if number else ""
     )
-    return f"process {os.getpid()} on {gethostname()}{cluster}"
 
 
 def _open_log(path: str) -> None:
