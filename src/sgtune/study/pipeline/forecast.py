@@ -1,5 +1,5 @@
-"""The expected time of a run: its jobs' start-up, compilation, and budgets times overheads (arms in lockstep take a part of
-their seconds, scores come on top), as in the newest results of the same rule and model below ``results/``."""
+"""The expected time of a run: start-up and compilation of its jobs, and their budgets times the overheads (arms in
+lockstep take a part of their seconds, scores come on top) in the newest results of the same rule and model."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
